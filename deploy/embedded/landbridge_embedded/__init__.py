@@ -1,0 +1,1 @@
+"""NATS, Postgres, Redis and every service on one machine."""

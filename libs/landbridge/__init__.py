@@ -1,0 +1,1 @@
+"""Landbridge: decide where portable AI workloads may and should run, run them there, keep the evidence."""

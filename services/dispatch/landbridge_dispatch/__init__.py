@@ -1,0 +1,1 @@
+"""Dispatch: the coordinator in the centre and one dispatcher per environment."""
