@@ -1,0 +1,72 @@
+# Every target sets up what it needs; `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV := .venv
+UV_VERSION := 0.13.9
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+RUN := $(VENV)/bin/python
+PYTEST := $(RUN) -m pytest
+export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}'
+
+$(VENV)/.ready: pyproject.toml uv.lock
+	@test -n "$(PYTHON)" || { echo "Landbridge needs Python 3.11 or newer; none was found. Install one or run: make PYTHON=/path/to/python3 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV) || { echo "Could not make a virtual environment with $(PYTHON). On Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+	@$(RUN) -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+	@$(VENV)/bin/uv sync --quiet --frozen --all-extras --all-groups
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.ready ## Make .venv with everything needed to run and to develop
+
+.PHONY: demo
+demo: setup ## Two environments, real operations, the dashboard (ONCE=1 ends by itself)
+	@$(RUN) -m landbridge_embedded.demo $(if $(ONCE),--once)
+
+.PHONY: up
+up: setup ## Start Landbridge on this machine until Ctrl-C
+	@$(VENV)/bin/landbridge up
+
+.PHONY: format
+format: setup ## Format and fix what can be fixed
+	@$(RUN) -m ruff check --fix --quiet . ; $(RUN) -m ruff format --quiet .
+
+.PHONY: schema
+schema: setup ## Write models, JSON Schema, reference pages and AsyncAPI anew from proto/
+	@$(RUN) tools/generate_schema.py
+	@$(RUN) tools/generate_asyncapi.py
+
+.PHONY: check
+check: setup ## Linters, types, import rules, contracts up to date
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check --quiet .
+	@$(RUN) -m mypy libs services/*/ deploy/embedded tools tests
+	@$(VENV)/bin/lint-imports --no-cache
+	@$(VENV)/bin/buf lint proto
+	@$(RUN) tools/generate_schema.py --check
+	@$(RUN) tools/generate_asyncapi.py --check
+
+.PHONY: test
+test: check ## Everything a change must pass
+	@$(PYTEST) -n 2 --dist loadgroup tests
+
+.PHONY: test-unit
+test-unit: setup ## Pure tests only
+	@$(PYTEST) tests/unit tests/architecture
+
+.PHONY: test-browser
+test-browser: setup ## The dashboard in a real browser
+	@$(PYTEST) tests/browser
+
+.PHONY: bench
+bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json
+	@$(RUN) -m tests.benchmarks.control_plane $(if $(QUICK),--quick)
+
+.PHONY: clean
+clean: ## Remove what was built here
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
