@@ -1,0 +1,216 @@
+"""Child processes that end with their parent.
+
+A child gets PR_SET_PDEATHSIG, so that also `kill -9` of the parent leaves nothing behind. The kernel ties that signal
+to the *thread* that forked: start children from a thread that lives as long as they should (the main one).
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from landbridge_embedded.errors import EmbeddedError
+
+_PR_SET_PDEATHSIG = 1
+_LOG_BYTES_MAX = 16 * 1024 * 1024
+_POLL_S = 0.005
+# Loaded once, before any fork: the child between fork and exec only calls through it.
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def die_with_parent(signum: signal.Signals, parent: int) -> None:
+    """Ask the kernel for `signum` when `parent` ends; called in the child. Nothing on systems without it."""
+    if _LIBC is None:
+        return
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(signum), 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the request was made
+        os._exit(1)
+
+
+@dataclass
+class Child:
+    """One process with its output in a log file.
+
+    `start` and `stop` are tied to no event loop, so a test fixture may call them from different ones.
+    """
+
+    name: str
+    command: Sequence[str]
+    log: Path
+    stop_signal: signal.Signals = signal.SIGTERM
+    environ: Mapping[str, str] | None = None
+    cwd: Path | None = None
+    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False, repr=False)
+
+    @property
+    def pid(self) -> int:
+        """Process id, 0 when never started."""
+        return self._process.pid if self._process else 0
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, negative for a signal; None while it runs or before the start."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self) -> None:
+        """Start the process; returns at once."""
+        parent, signum = os.getpid(), self.stop_signal
+        with open_log(self.log) as output:
+            self._process = subprocess.Popen(  # noqa: S603 - the command is ours
+                list(self.command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=dict(self.environ) if self.environ is not None else None,
+                cwd=self.cwd,
+                start_new_session=True,  # Ctrl-C reaches the supervisor only, which stops the rest in order
+                preexec_fn=lambda: die_with_parent(signum, parent),  # noqa: PLW1509 - one C call, no locks taken
+            )
+
+    async def stop(self, timeout_s: float = 10.0) -> int:
+        """Signal, wait, and kill what does not end in time; the exit code (0 when it never ran)."""
+        if self._process is None:
+            return 0
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(self.stop_signal)
+            if not await self._ended(timeout_s):
+                self._process.kill()
+                await self._ended(timeout_s)
+        return self._process.wait(timeout=timeout_s)
+
+    async def _ended(self, timeout_s: float) -> bool:
+        process = self._process
+        return process is None or await wait_for(lambda: process.poll() is not None, timeout_s)
+
+    def log_tail(self, lines: int = 12) -> str:
+        return log_tail(self.log, lines)
+
+
+async def wait_for(ready: Callable[[], bool], timeout_s: float, *, poll_s: float = _POLL_S) -> bool:
+    """Poll until `ready`; False when `timeout_s` passed first."""
+    deadline = time.monotonic() + timeout_s
+    while not ready():
+        if time.monotonic() >= deadline:
+            return False
+        await asyncio.sleep(poll_s)
+    return True
+
+
+async def wait_ready(child: Child, probe: Callable[[], Awaitable[bool]], timeout_s: float) -> None:
+    """Poll `probe` until it holds.
+
+    Raises EmbeddedError with the end of the log when the process ends first or the time is over.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not await probe():
+        if not child.running:
+            raise EmbeddedError(
+                f"{child.name} ended with code {child.exit_code}; {child.log} says:\n{child.log_tail()}"
+            )
+        if time.monotonic() >= deadline:
+            await child.stop()
+            raise EmbeddedError(
+                f"{child.name}: not ready after {timeout_s:.0f} s; {child.log} says:\n{child.log_tail()}"
+            )
+        await asyncio.sleep(_POLL_S)
+
+
+async def start_ready(
+    child: Child,
+    prepare: Callable[[], None],
+    probe: Callable[[], Awaitable[bool]],
+    *,
+    timeout_s: float,
+    ports_are_fixed: bool,
+) -> None:
+    """Prepare, launch and wait; again when a port picked a moment ago was taken before the server bound it."""
+    for last in (ports_are_fixed, ports_are_fixed, True):
+        prepare()
+        child.launch()
+        try:
+            return await wait_ready(child, probe, timeout_s)
+        except EmbeddedError as error:
+            if last or "address already in use" not in str(error).lower():
+                raise
+    return None
+
+
+def open_log(path: Path) -> IO[bytes]:
+    """Append to a log that only its owner reads; a large one is set aside first, one old file is kept."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.exists() and path.stat().st_size > _LOG_BYTES_MAX:
+        path.replace(path.with_suffix(path.suffix + ".1"))
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+
+
+def log_tail(path: Path, lines: int = 12) -> str:
+    """Last lines of a log, indented for a message; a remark when there is none."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - 64 * 1024))
+            text = log.read().decode(errors="replace")
+    except OSError:
+        return "  (no log)"
+    return "\n".join(f"  {line}" for line in text.splitlines()[-lines:]) or "  (the log is empty)"
+
+
+def free_port() -> int:
+    """A TCP port on loopback that nobody listens on now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    scratch.replace(path)
+
+
+async def end_leftover(pid_file: Path, marker: str, timeout_s: float = 5.0) -> None:
+    """End a server of an earlier run that is still there; `marker` in its command line proves that it is ours."""
+    try:
+        pid = int(pid_file.read_text().split()[0])
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except (OSError, ValueError, IndexError):
+        return
+    if marker not in command:
+        return
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signum)
+        if await wait_for(lambda: not Path(f"/proc/{pid}").exists(), timeout_s):
+            return
+
+
+async def http_ok(port: int, path: str) -> bool:
+    """Whether a GET on loopback answers 200 within a second."""
+    try:
+        async with asyncio.timeout(1.0):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+                return b" 200 " in await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
