@@ -157,7 +157,7 @@ class PostgresServer:
         return path.read_text().strip()
 
     async def _accepts(self) -> bool:
-        """The server writes its state into its pid file, as `pg_ctl` reads it."""
+        """Read the state that the server writes into its pid file, as `pg_ctl` does."""
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:

@@ -169,7 +169,7 @@ def log_tail(path: Path, lines: int = 12) -> str:
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nobody listens on now."""
+    """Find a TCP port on loopback that nobody listens on now."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
@@ -188,18 +188,23 @@ def write_private(path: Path, text: str) -> None:
 
 async def end_leftover(pid_file: Path, marker: str, timeout_s: float = 5.0) -> None:
     """End a server of an earlier run that is still there; `marker` in its command line proves that it is ours."""
-    try:
-        pid = int(pid_file.read_text().split()[0])
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-    except (OSError, ValueError, IndexError):
-        return
-    if marker not in command:
+    pid = _running_pid(pid_file, marker)
+    if not pid:
         return
     for signum in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signum)
         if await wait_for(lambda: not Path(f"/proc/{pid}").exists(), timeout_s):
             return
+
+
+def _running_pid(pid_file: Path, marker: str) -> int:
+    try:
+        pid = int(pid_file.read_text().split()[0])
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pid if marker in command else 0
 
 
 async def http_ok(port: int, path: str) -> bool:
