@@ -45,7 +45,7 @@ class NatsServer:
         binary = find_nats()
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         pid_file, config = self.directory / "nats.pid", self.directory / "nats.conf"
-        await end_leftover(pid_file, str(config))
+        await end_leftover(pid_file, str(config), self.child.stop_signal)
 
         def prepare() -> None:
             self._pick_ports()

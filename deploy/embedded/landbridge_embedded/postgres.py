@@ -67,14 +67,16 @@ class PostgresServer:
         binaries = find_postgres()
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._password = self._load_password()
-        run_as = await asyncio.to_thread(choose_user, binaries, self.data)
+        run_as = await asyncio.to_thread(choose_user, binaries, self.directory.parent, self.data)
         if run_as.owner:
+            # The other user must pass through our directory; it cannot list it, and secrets lie deeper in 0700.
+            self.directory.parent.chmod(self.directory.parent.stat().st_mode | 0o011)
             os.chown(self.directory, *run_as.owner)
         if not self.data.exists():
             await asyncio.to_thread(self._create, binaries, run_as)
         _check_version(binaries, self.data)
         self._own_sockets(run_as)
-        await end_leftover(self.data / "postmaster.pid", str(self.data))
+        await end_leftover(self.data / "postmaster.pid", str(self.data), self.child.stop_signal)
 
         def prepare() -> None:
             if not self._started:

@@ -26,8 +26,10 @@ class RunAs:
     owner: tuple[int, int] | None = None
 
 
-def choose_user(binaries: Path, data: Path) -> RunAs:
-    """How to run the server for `data`; existing data decides, because its owner must stay the same.
+def choose_user(binaries: Path, root: Path, data: Path) -> RunAs:
+    """How to run the server for `data` below our own directory `root`.
+
+    Existing data decides, because its owner must stay the same.
 
     Raises EmbeddedError naming all that was tried.
     """
@@ -41,7 +43,7 @@ def choose_user(binaries: Path, data: Path) -> RunAs:
             return found
     accounts = [pwd.getpwuid(owner)] if owner else _fallback_accounts()
     for account in accounts:
-        found = _other_user(binaries, data.parent, account, tried)
+        found = _other_user(binaries, root.parent, account, tried)
         if found is not None:
             return found
     steps = "".join(f"\n  - {item}" for item in tried)

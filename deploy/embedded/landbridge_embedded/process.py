@@ -186,12 +186,12 @@ def write_private(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
-async def end_leftover(pid_file: Path, marker: str, timeout_s: float = 5.0) -> None:
+async def end_leftover(pid_file: Path, marker: str, stop_signal: signal.Signals, timeout_s: float = 10.0) -> None:
     """End a server of an earlier run that is still there; `marker` in its command line proves that it is ours."""
     pid = _running_pid(pid_file, marker)
     if not pid:
         return
-    for signum in (signal.SIGTERM, signal.SIGKILL):
+    for signum in (stop_signal, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signum)
         if await wait_for(lambda: not Path(f"/proc/{pid}").exists(), timeout_s):
@@ -207,6 +207,13 @@ def _running_pid(pid_file: Path, marker: str) -> int:
     return pid if marker in command else 0
 
 
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close a connection whose answer was read; the peer may have gone first."""
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
 async def http_ok(port: int, path: str) -> bool:
     """Whether a GET on loopback answers 200 within a second."""
     try:
@@ -216,6 +223,6 @@ async def http_ok(port: int, path: str) -> bool:
                 writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
                 return b" 200 " in await reader.readline()
             finally:
-                writer.close()
+                await hang_up(writer)
     except (OSError, TimeoutError):
         return False

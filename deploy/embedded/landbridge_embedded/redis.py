@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from landbridge_embedded.binaries import find_redis
-from landbridge_embedded.process import Child, end_leftover, free_port, start_ready, write_private
+from landbridge_embedded.process import Child, end_leftover, free_port, hang_up, start_ready, write_private
 
 _READY_S = 15.0
 
@@ -33,7 +33,7 @@ class RedisServer:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._password = self._load_password()
         config, pid_file = self.directory / "redis.conf", self.directory / "redis.pid"
-        await end_leftover(pid_file, str(binary))
+        await end_leftover(pid_file, str(binary), self.child.stop_signal)
 
         def prepare() -> None:
             if not self._started:
@@ -88,6 +88,6 @@ class RedisServer:
                     writer.write(f"AUTH {self._password}\r\nPING\r\n".encode())
                     return await reader.readline() == b"+OK\r\n" and await reader.readline() == b"+PONG\r\n"
                 finally:
-                    writer.close()
+                    await hang_up(writer)
         except (OSError, TimeoutError):
             return False
