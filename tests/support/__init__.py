@@ -1,0 +1,1 @@
+"""Helpers for tests; nothing here is imported by the product."""
