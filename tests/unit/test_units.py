@@ -1,6 +1,8 @@
 """Quantities, durations, rates and shares: what they mean, and what is suggested for what was meant."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 
 from landbridge.domain import units
 from landbridge.domain.units import UnitError
+
+Parse = Callable[[str], Any]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +35,7 @@ from landbridge.domain.units import UnitError
         (units.parse_percentage, "0%", Decimal(0)),
     ],
 )
-def test_a_quantity_means_what_it_says(parse, text, expected):
+def test_a_quantity_means_what_it_says(parse: Parse, text: str, expected: object) -> None:
     assert parse(text) == expected
 
 
@@ -56,7 +60,7 @@ def test_a_quantity_means_what_it_says(parse, text, expected):
         (units.parse_percentage, "99.5", "99.5%"),
     ],
 )
-def test_a_wrong_unit_is_refused_with_the_right_form(parse, text, meant):
+def test_a_wrong_unit_is_refused_with_the_right_form(parse: Parse, text: str, meant: str) -> None:
     with pytest.raises(UnitError) as refused:
         parse(text)
     assert refused.value.suggestion == f'write "{meant}"'
@@ -64,39 +68,39 @@ def test_a_wrong_unit_is_refused_with_the_right_form(parse, text, meant):
 
 
 @pytest.mark.parametrize("text", ["", "x", "Gi", "-1", "1e99", "0.5", "9Ei", "1_000", "\uff11\uff16Gi", "64Gi\n"])
-def test_what_is_no_size_is_refused(text):
+def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(UnitError):
         units.parse_bytes(text)
 
 
 @pytest.mark.parametrize("text", ["", "30m1h", "1h1h", "36501d", "h", "-5m", "5m\n"])
-def test_what_is_no_duration_is_refused(text):
+def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(UnitError):
         units.parse_duration(text)
 
 
 @given(st.integers(0, units.BYTES_MAX))
-def test_bytes_round_trip(size):
+def test_bytes_round_trip(size: int) -> None:
     assert units.parse_bytes(units.format_bytes(size)) == size
 
 
 @given(st.integers(0, units.MILLICORES_MAX))
-def test_processors_round_trip(millicores):
+def test_processors_round_trip(millicores: int) -> None:
     assert units.parse_cpu(units.format_cpu(millicores)) == millicores
 
 
 @given(st.integers(0, units.DURATION_MS_MAX))
-def test_durations_round_trip(milliseconds):
+def test_durations_round_trip(milliseconds: int) -> None:
     assert units.parse_duration(units.format_duration(milliseconds)) == milliseconds
 
 
 @given(st.integers(0, 10**12 - 1))
-def test_bandwidths_round_trip(rate):
+def test_bandwidths_round_trip(rate: int) -> None:
     assert units.parse_bandwidth(units.format_bandwidth(rate)) == rate
 
 
 @given(st.decimals(0, 100, places=6))
-def test_percentages_round_trip(share):
+def test_percentages_round_trip(share: Decimal) -> None:
     assert units.parse_percentage(units.format_percentage(share)) == share
 
 
@@ -105,7 +109,7 @@ def test_percentages_round_trip(share):
     [units.parse_bytes, units.parse_cpu, units.parse_duration, units.parse_bandwidth, units.parse_percentage],
 )
 @given(text=st.text(max_size=40))
-def test_any_text_is_a_number_or_a_unit_error_whose_suggestion_is_readable(parse, text):
+def test_any_text_is_a_number_or_a_unit_error_whose_suggestion_is_readable(parse: Parse, text: str) -> None:
     try:
         assert parse(text) >= 0
     except UnitError as refused:
