@@ -1,0 +1,1 @@
+"""Who owns a placement: pure decisions of the centre and of the environments."""
