@@ -1,0 +1,1 @@
+"""Structs for what services say to each other; generated."""

@@ -1,0 +1,1 @@
+"""Turns the protobuf contracts into Python models, JSON Schema and reference pages."""
