@@ -1,1 +1,1 @@
-
+"""What every service stands on: settings, clocks, logs, telemetry, health, HTTP, the message loop, lifecycle."""
