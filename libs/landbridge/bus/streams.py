@@ -1,0 +1,132 @@
+"""ONE table of streams and durable consumers. The centre declares it; nobody else creates anything.
+
+Limits retention with `discard=new`: a full stream refuses, it never drops silently. Sizes in bytes, ages in seconds.
+The broker reserves a stream's whole size, so the table holds shares of one budget that fits the disk.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from landbridge.bus import subjects
+
+DAY_S: Final = 86_400
+GIB: Final = 1024**3
+DEFAULT_BUDGET_BYTES: Final = 16 * GIB
+ACK_WAIT_S: Final = 10.0  # consumers prolong what they hold: this is when a dead one is noticed
+MAX_ACK_PENDING: Final = 50_000  # several replicas with 4 x 1,000 prefetched and 1,000 in work each
+MAX_WAITING: Final = 128  # pull requests; a flood of one user cannot fill the server
+DUPLICATE_WINDOW_S: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """One stream. `per_subject` keeps that many messages of each subject (0: no such limit)."""
+
+    name: str
+    subjects: tuple[str, ...]
+    max_age_s: float = 0.0
+    share: float = 0.05  # of the byte budget
+    per_subject: int = 0
+    max_message_bytes: int = -1
+    direct: bool = False  # last-per-subject readers
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DurableSpec:
+    """One durable pull consumer."""
+
+    stream: str
+    name: str
+    filters: tuple[str, ...]
+    ack_wait_s: float = ACK_WAIT_S
+    max_ack_pending: int = MAX_ACK_PENDING
+    max_waiting: int = MAX_WAITING
+    description: str = ""
+
+
+SUBMISSIONS: Final = "SUBMISSIONS"
+INTENTS: Final = "INTENTS"
+OPERATIONS: Final = "OPERATIONS"
+ENVIRONMENTS: Final = "ENVIRONMENTS"
+COMMANDS: Final = "COMMANDS"
+REPORTS: Final = "REPORTS"
+CATALOGUE: Final = "CATALOGUE"
+ALERTS: Final = "ALERTS"
+DEADLETTERS: Final = "DEADLETTERS"
+
+STREAMS: Final[tuple[StreamSpec, ...]] = (
+    StreamSpec(SUBMISSIONS, (subjects.submit("*"),), 7 * DAY_S, 0.08, description="what applications ask for"),
+    StreamSpec(INTENTS, (subjects.intent("*", "*"),), 7 * DAY_S, 0.05, description="wishes about what exists"),
+    StreamSpec(OPERATIONS, (subjects.operation("*", "*"),), 7 * DAY_S, 0.40, description="what happened to operations"),
+    StreamSpec(
+        ENVIRONMENTS,
+        (subjects.environment("*", "*"),),
+        share=0.05,
+        per_subject=64,
+        direct=True,
+        description="what is known about environments; the last message of a subject is its current value",
+    ),
+    StreamSpec(COMMANDS, (subjects.command("*", "*"),), 14 * DAY_S, 0.15, description="orders to environments"),
+    StreamSpec(REPORTS, (subjects.report("*", "*"),), 14 * DAY_S, 0.15, description="what environments say"),
+    StreamSpec(
+        CATALOGUE,
+        (subjects.catalogue("*", "*"),),
+        share=0.05,
+        per_subject=1,
+        direct=True,
+        description="projects, queues, policies, classes, connections: the current documents",
+    ),
+    StreamSpec(ALERTS, (subjects.alert("*"),), 30 * DAY_S, 0.02, per_subject=4096, direct=True, description="alerts"),
+    StreamSpec(DEADLETTERS, (subjects.deadletter("*"),), 30 * DAY_S, 0.05, description="what nobody could handle"),
+)
+
+
+def _events(*names: str) -> tuple[str, ...]:
+    return tuple(subjects.operation(name, "*") for name in names)
+
+
+TERMINAL: Final = ("completed", "failed", "cancelled")
+
+DURABLES: Final[tuple[DurableSpec, ...]] = (
+    DurableSpec(SUBMISSIONS, "intake", (subjects.submit("*"),)),
+    DurableSpec(OPERATIONS, "eligibility", _events("accepted", "requeued", *TERMINAL)),
+    DurableSpec(OPERATIONS, "ranking", _events("assessed", "freed", "requeued", *TERMINAL)),
+    DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided")),
+    DurableSpec(INTENTS, "coordinator", (subjects.intent("cancel", "*"),)),
+    DurableSpec(REPORTS, "coordinator", tuple(subjects.report("*", kind) for kind in ("attempts", "inventory"))),
+    DurableSpec(
+        INTENTS, "contract-verifier", tuple(subjects.intent(kind, "*") for kind in ("contract", "control", "remove"))
+    ),
+    DurableSpec(REPORTS, "contract-verifier", (subjects.report("*", "evidence"),)),
+    DurableSpec(OPERATIONS, "lineage", (subjects.operation("*", "*"),)),
+    DurableSpec(
+        OPERATIONS,
+        "alerting",
+        _events("assessed", "waiting", "decided", "pending", "running", "retrying", "freed", *TERMINAL),
+    ),
+    DurableSpec(DEADLETTERS, "alerting", (subjects.deadletter("*"),)),
+)
+
+
+def environment_durable(environment: str) -> DurableSpec:
+    """Return the durable from which that environment's dispatcher, and nobody else, reads its commands."""
+    return DurableSpec(
+        COMMANDS, f"env-{environment}", (subjects.every("command", environment),), max_ack_pending=10_000
+    )
+
+
+def stream_spec(name: str) -> StreamSpec:
+    return _BY_NAME[name]
+
+
+_BY_NAME: Final = {spec.name: spec for spec in STREAMS}
+_BY_FAMILY: Final = {subjects.family(spec.subjects[0]): spec.name for spec in STREAMS}
+
+
+def stream_of(subject: str) -> str:
+    """Return the stream that takes a subject. Raises ValueError for subjects of requests and unknown families."""
+    name = _BY_FAMILY.get(subjects.family(subject))
+    if name is None:
+        raise ValueError(f"no stream takes {subject!r}; streams take {sorted(_BY_FAMILY)}")
+    return name
