@@ -91,7 +91,7 @@ class HeldOperation(msgspec.Struct, frozen=True, kw_only=True):
     policy: Disconnection = Disconnection()
 
     def slot(self, epoch: Epoch) -> Slot | None:
-        """The slot of an epoch, None while it is empty."""
+        """Return the slot of an epoch, None while it is empty."""
         for slot in self.slots:
             if slot.epoch == epoch:
                 return slot
@@ -123,10 +123,11 @@ class Granted(msgspec.Struct, frozen=True):
 
 
 class ClaimRefused(msgspec.Struct, frozen=True):
-    """The claim reply refuses this placement."""
+    """The claim reply refuses this placement. `retry`: only for now (stale term, not reconciled yet)."""
 
     epoch: Epoch
     reason: str = ""
+    retry: bool = False
 
 
 class Withdraw(msgspec.Struct, frozen=True):
@@ -158,12 +159,14 @@ class Occupied(msgspec.Struct, frozen=True):
 
 
 class FoundOccupied(msgspec.Struct, frozen=True):
-    """The test-and-set failed: the slot already exists. `ours`: its labels and specification hash match."""
+    """The test-and-set failed: the slot already exists, as read back. `ours`: its labels and specification match."""
 
-    epoch: Epoch
-    phase: SlotPhase
-    term: int
+    slot: Slot
     ours: bool = True
+
+    @property
+    def epoch(self) -> Epoch:
+        return self.slot.epoch
 
 
 class TrueStartCheck(msgspec.Struct, frozen=True):
@@ -180,11 +183,12 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class StartFailed(msgspec.Struct, frozen=True):
-    """The workload never ran: image missing, executor refused, guardian was denied the start."""
+    """The workload never ran. `denied`: its guardian got `DenyStart`, so it is given back, not failed."""
 
     epoch: Epoch
     reason: str
     detail: object = None
+    denied: bool = False
 
 
 class Exited(msgspec.Struct, frozen=True):
@@ -213,10 +217,15 @@ class LeaseLost(msgspec.Struct, frozen=True):
 
 
 class Restarted(msgspec.Struct, frozen=True):
-    """A new dispatcher process read the durable slots. `alive`: epochs whose workload was found running."""
+    """A new dispatcher process read the durable slots of this operation.
+
+    `lost`: epochs in CREATED or RUNNING of which surely nothing runs and no exit was recorded. Where an exit was
+    recorded, feed `Exited` afterwards instead.
+    """
 
     slots: tuple[Slot, ...]
-    alive: tuple[Epoch, ...] = ()
+    lost: tuple[Epoch, ...] = ()
+    policy: Disconnection = Disconnection()
 
 
 class Disappeared(msgspec.Struct, frozen=True):
@@ -257,7 +266,7 @@ class RegrantSlot(msgspec.Struct, frozen=True):
 
 
 class StartWork(msgspec.Struct, frozen=True):
-    """Start the workload of an occupied slot; its guardian asks `TrueStartCheck` first."""
+    """Start the workload of an occupied slot, unless that is under way; its guardian asks `TrueStartCheck` first."""
 
     epoch: Epoch
 

@@ -19,7 +19,7 @@ class Epoch(msgspec.Struct, frozen=True, order=True):
         return f"{self.generation}.{self.counter}"
 
     def following(self, generation: int) -> "Epoch":
-        """The next epoch to issue while the centre is in `generation`."""
+        """Return the next epoch to issue while the centre is in `generation`."""
         return Epoch(generation, self.counter + 1)
 
 
@@ -37,11 +37,11 @@ def parse_epoch(text: str) -> Epoch:
 
 
 def slot_name(operation: str, epoch: Epoch) -> str:
-    """The fixed name of the slot of (operation, epoch): whoever creates it a second time collides."""
+    """Return the fixed name of the slot of (operation, epoch): whoever creates it a second time collides."""
     digest = hashlib.sha256(operation.encode()).hexdigest()[:20]
     return f"op-{digest}-e{epoch.generation}-{epoch.counter}"
 
 
 def first_term(generation: int) -> int:
-    """The lowest lease term of a generation: above every term that an earlier generation can have issued."""
+    """Return the lowest lease term of a generation: above every term that an earlier generation can have issued."""
     return (generation - 1) * TERMS_PER_GENERATION + 1

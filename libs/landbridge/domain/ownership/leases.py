@@ -48,7 +48,7 @@ def lease_granted(
     received_at: int,
     rules: Rules = PRODUCTION,
 ) -> HeldLease:
-    """The lease after a grant arrived. It runs from the moment the request was SENT.
+    """Return the lease after a grant arrived. It runs from the moment the request was SENT.
 
     A reply that is older than what is held (reordered, repeated) changes nothing.
     """
@@ -62,8 +62,11 @@ def lease_granted(
 
 
 def lease_voided(held: HeldLease) -> HeldLease:
-    """The lease after a clock jump, a long gap of the loop, a reboot or a refusal: the chain stays, the right ends."""
-    return replace(held, valid_until=0, may_start=False)
+    """Take away the right to start (clock jump, long gap of the loop, refusal) until the next grant.
+
+    `valid_until` stays: running work counts its own stop from the real end of the lease, not from a hiccup.
+    """
+    return replace(held, may_start=False)
 
 
 class ClockReading(msgspec.Struct, frozen=True):
@@ -74,7 +77,7 @@ class ClockReading(msgspec.Struct, frozen=True):
 
 
 def clock_jumped(before: ClockReading, now: ClockReading, timing: Timing = DEFAULT_TIMING) -> str:
-    """Why the own lease must be voided between two readings of the loop; empty = it need not be.
+    """Say why the own lease must be voided between two readings of the loop; empty = it need not be.
 
     The wall clock decides nothing by itself; it only betrays that one of the two clocks cannot be trusted.
     """
@@ -98,7 +101,7 @@ class StartVerdict(StrEnum):
 
 
 def start_verdict(slot_term: int, lease: HeldLease, now: int, rules: Rules = PRODUCTION) -> StartVerdict:
-    """Whether work granted in `slot_term` may start now: the check the guardian makes at the true start.
+    """Tell whether work granted in `slot_term` may start now: the check the guardian makes at the true start.
 
     WAIT: the lease has moved on to a newer term, and a newer grant for this slot may follow (or the lease is not
     valid just now); the guardian asks again for a bounded time and then exits, not started.
@@ -122,7 +125,7 @@ class SelfStop(msgspec.Struct, frozen=True):
 
 
 def self_stop_schedule(policy: Disconnection, valid_until: int) -> SelfStop | None:
-    """When work stops by itself if the lease is not renewed past `valid_until`; None = it runs on."""
+    """Return when work stops by itself if the lease is not renewed past `valid_until`; None = it runs on."""
     if not policy.self_stopping:
         return None
     terminate_at = valid_until + policy.within_ms
