@@ -131,7 +131,7 @@ def _model(message: Message) -> str:
 
 def _model_field(each: Field) -> str:
     name = f"{each.python}_" if each.python in RESERVED else each.python
-    alias = "" if camel(name) == each.json else f'alias="{each.json}"'
+    alias = "" if name == each.name and camel(name) == each.json else f'alias="{each.json}"'
     default = _default(each, "Field(default_factory=dict)")
     kind = _container(each, _constrained(each))
     if not alias:

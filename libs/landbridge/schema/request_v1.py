@@ -166,7 +166,7 @@ class QueryReply(Message):
     # Whether nothing more will follow.
     end: bool = False
     # A JSON document, for queries that answer with structure.
-    json_: Bytes = b""
+    json_: Bytes = Field(default=b"", alias="json")
     # What went wrong or what to know, for people.
     message: str = ""
 
