@@ -1,0 +1,200 @@
+"""ONE table of who may say and hear what. Users, accounts and tests are all made from it.
+
+Services of the centre are users of the account HUB. Every environment and every project has an account of its own with
+imports for exactly its subjects, so that not even a reply subject can speak for another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from landbridge.bus import jwt, streams, subjects
+from landbridge.bus.credentials import INBOX
+
+API: Final = "$JS.API"
+LIFECYCLE_EVENTS: Final = (
+    *("queued", "pending", "running", "retrying", "completed", "failed", "cancelled"),
+    *("condition", "observed", "requeued", "freed"),
+)
+CATALOGUE_KINDS: Final = ("project", "queue", "policy", "preset", "component", "capability-class", "connection")
+STATE_STREAMS: Final = (streams.ENVIRONMENTS, streams.CATALOGUE)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What one service may do. Durables of its name, its inbox and its dead-letter subject come by themselves."""
+
+    writes: tuple[str, ...] = ()  # subjects of streams
+    reads_state: tuple[str, ...] = STATE_STREAMS  # streams, last value per subject
+    asks: tuple[str, ...] = ()  # requests
+    answers: tuple[str, ...] = ()  # requests that it responds to
+    hears: tuple[str, ...] = ()  # plain subscriptions
+    administers: tuple[str, ...] = ()  # parts of the JetStream API
+
+
+def _operations(*events: str) -> tuple[str, ...]:
+    return tuple(subjects.operation(event, "*") for event in events)
+
+
+def _commands(*kinds: str) -> tuple[str, ...]:
+    return tuple(subjects.command("*", kind) for kind in kinds)
+
+
+def _environments(*events: str) -> tuple[str, ...]:
+    return tuple(subjects.environment(event, "*") for event in events)
+
+
+SERVICES: Final[dict[str, Grant]] = {
+    "intake": Grant(
+        writes=(
+            *_operations("accepted", "refused"),
+            *(subjects.catalogue(kind, "*") for kind in CATALOGUE_KINDS),
+            *(subjects.intent(kind, "*") for kind in ("cancel", "contract", "control", "remove")),
+        ),
+    ),
+    "eligibility": Grant(writes=_operations("assessed", "waiting")),
+    "ranking": Grant(writes=_operations("decided", "waiting")),
+    "coordinator": Grant(
+        writes=(
+            *_operations(*LIFECYCLE_EVENTS),
+            *_environments("link"),
+            *_commands("offer", "withdraw", "stop", "settle"),
+        ),
+        answers=(subjects.lease("*"), subjects.claim("*")),
+    ),
+    "contract-verifier": Grant(
+        writes=(
+            *_environments("contract", "evidence", "control"),
+            *_commands("probe-plan", "verify"),
+            subjects.catalogue("access", "*"),
+            subjects.operation("refused", subjects.NO_PROJECT),
+        ),
+        administers=(
+            # only consumers of COMMANDS, and only with a filter for one environment
+            f"CONSUMER.CREATE.{streams.COMMANDS}.*.{subjects.every('command', '*')}",
+            f"CONSUMER.INFO.{streams.COMMANDS}.*",
+            f"CONSUMER.DELETE.{streams.COMMANDS}.*",
+        ),
+    ),
+    "lineage": Grant(
+        asks=(subjects.query("*", "*"),),
+        hears=(subjects.every("answer", "*"),),
+        reads_state=(*STATE_STREAMS, streams.ALERTS),
+    ),
+    "alerting": Grant(writes=(subjects.alert("*"),), reads_state=(*STATE_STREAMS, streams.ALERTS)),
+    "dashboard": Grant(
+        reads_state=(*STATE_STREAMS, streams.ALERTS),
+        hears=(subjects.operation("*", "*"),),
+    ),
+    "streams": Grant(reads_state=(), administers=(">",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The allow-lists of one user."""
+
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    answers: bool = False
+
+
+def inbox(name: str) -> str:
+    return f"{INBOX}_{name}.>"
+
+
+def service_permissions(service: str) -> Permissions:
+    """Return the allow-lists of a service's user. Raises KeyError for a name that is not in the table."""
+    grant = SERVICES[service]
+    publish = [*grant.writes, *grant.asks, *(f"{API}.{path}" for path in grant.administers)]
+    subscribe = [inbox(service), *grant.answers, *grant.hears]
+    if service != "streams":
+        publish.append(subjects.deadletter(service))
+    for durable in (spec for spec in streams.DURABLES if spec.name == service):
+        publish += _consume(durable.stream, durable.name)
+        publish.append(f"{API}.CONSUMER.INFO.{durable.stream}.{durable.name}")
+    for name in grant.reads_state:
+        publish.append(f"{API}.DIRECT.GET.{name}")
+        subscribe += streams.stream_spec(name).subjects
+    return Permissions(tuple(publish), tuple(dict.fromkeys(subscribe)), bool(grant.answers))
+
+
+def _consume(stream: str, durable: str) -> tuple[str, str]:
+    return f"{API}.CONSUMER.MSG.NEXT.{stream}.{durable}", f"$JS.ACK.{stream}.{durable}.>"
+
+
+# -- environments -----------------------------------------------------------------------------------------------------
+
+
+def environment_permissions(environment: str, user: str) -> Permissions:
+    """Return the allow-lists of a dispatcher's user inside its environment's account."""
+    durable = streams.environment_durable(environment)
+    return Permissions(
+        publish=(
+            subjects.every("report", environment),
+            subjects.lease(environment),
+            subjects.claim(environment),
+            subjects.every("answer", environment),
+            *_consume(durable.stream, durable.name),
+        ),
+        subscribe=(inbox(user), subjects.every("query", environment)),
+    )
+
+
+def environment_imports(hub: str, environment: str, *, leaf: bool = False) -> list[dict[str, Any]]:
+    """Return what an environment's account gets from HUB: exactly its subjects. Never the creation of consumers."""
+    permissions = environment_permissions(environment, "dispatcher")
+    found = [jwt.service_import(hub, subject) for subject in permissions.publish]
+    found.append(jwt.stream_import(hub, subjects.every("query", environment)))
+    if leaf:
+        # A site with its own NATS sources its commands through a consumer that the centre made beforehand.
+        name = f"leaf-{environment}"
+        reset = f"CONSUMER.RESET.{streams.COMMANDS}.{name}"
+        found += [
+            jwt.stream_import(hub, f"{subjects.ROOT}.leaf.{environment}.>"),
+            jwt.service_import(hub, f"$JS.FC.{streams.COMMANDS}.{name}.>"),
+            jwt.service_import(hub, f"{API}.{reset}", f"{subjects.ROOT}.js.{environment}.{reset}"),
+        ]
+    return found
+
+
+# -- projects ---------------------------------------------------------------------------------------------------------
+
+
+def application_permissions(project: str, user: str) -> Permissions:
+    """Return the allow-lists of an application's user inside its project's account."""
+    return Permissions(
+        publish=(subjects.submit(project), subjects.intent("cancel", project)),
+        subscribe=(inbox(user), subjects.operation("*", project)),
+    )
+
+
+def project_imports(hub: str, project: str) -> list[dict[str, Any]]:
+    permissions = application_permissions(project, "application")
+    return [
+        *(jwt.service_import(hub, subject) for subject in permissions.publish),
+        jwt.stream_import(hub, subjects.operation("*", project)),
+    ]
+
+
+# -- HUB --------------------------------------------------------------------------------------------------------------
+
+
+def hub_exports() -> Sequence[dict[str, Any]]:
+    """Return HUB's exports, with wildcards and once: pushing HUB's JWT at run time drops replies in flight."""
+    commands = streams.COMMANDS
+    return [
+        jwt.service_export(subjects.every("report", "*")),
+        jwt.service_export(subjects.lease("*")),
+        jwt.service_export(subjects.claim("*")),
+        jwt.service_export(subjects.every("answer", "*")),
+        jwt.service_export(f"{API}.CONSUMER.MSG.NEXT.{commands}.*", streamed=True),
+        jwt.service_export(f"$JS.ACK.{commands}.*.>"),
+        jwt.stream_export(subjects.every("query", "*")),
+        jwt.stream_export(f"{subjects.ROOT}.leaf.*.>"),
+        jwt.service_export(f"$JS.FC.{commands}.*.>"),
+        jwt.service_export(f"{API}.CONSUMER.RESET.{commands}.*"),
+        jwt.service_export(subjects.submit("*")),
+        jwt.service_export(subjects.intent("cancel", "*")),
+        jwt.stream_export(subjects.operation("*", "*")),
+    ]

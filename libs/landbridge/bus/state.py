@@ -1,0 +1,199 @@
+"""Reading the current value of every subject of a stream: a snapshot first, then each change, for ever.
+
+This is how replicas keep their view of contracts, evidence, projects and policies. It uses the stream's direct-get
+API and needs no consumer: nothing in the broker has to survive a restart, and its permission only reads. A core
+subscription gives the hint that something changed; the messages themselves are then read by sequence, so that nothing
+is missed; a slow poll covers lost hints. After a reconnect the snapshot is compared again, which also notices a stream
+that was rebuilt. A message may be seen twice, in order; each is the whole value of its subject.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import msgspec
+from nats.aio.msg import Msg
+
+from landbridge.bus.connection import Bus, frame
+from landbridge.bus.envelope import Inbound, decode
+from landbridge.bus.errors import BusError, StreamMissing, Unavailable
+from landbridge.bus.replies import is_no_responders
+
+log = logging.getLogger("landbridge.bus")
+
+PAGE: Final = 500
+POLL_S: Final = 5.0
+REPLY_TIMEOUT_S: Final = 5.0
+_HINT_RETRY_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # a hint comes before the message is stored
+_BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0)
+
+
+class _TooManyError(BusError):
+    """More subjects than one snapshot request may have; the stream is then read from its start."""
+
+
+class LastPerSubject:
+    """`async for message in LastPerSubject(bus, stream, filter)`; `caught_up` is set once the snapshot was handled.
+
+    "Handled" means that the reader came back for more after the snapshot's last message.
+    """
+
+    def __init__(self, bus: Bus, stream: str, subject_filter: str, *, poll_s: float = POLL_S) -> None:
+        self.caught_up = asyncio.Event()
+        self._bus = bus
+        self._stream = stream
+        self._filter = subject_filter
+        self._poll_s = poll_s
+        self._position = 0
+        self._wake = asyncio.Event()
+        self._hints = 0
+        self._resync = True
+
+    async def __aiter__(self) -> AsyncIterator[Inbound]:
+        subscription = await self._bus.subscribe(self._filter, self._on_hint)
+        self._bus.on_reconnect(self._on_reconnect)
+        try:
+            while True:
+                for message in await self._persist(self._next):
+                    yield message
+                self.caught_up.set()
+                await self._pause()
+        finally:
+            self._bus.off_reconnect(self._on_reconnect)
+            await subscription.close()
+
+    async def _next(self) -> list[Inbound]:
+        if self._resync:
+            found = await self._snapshot()
+            self._resync = False
+            self._hints = 0
+            return found
+        return await self._changes()
+
+    async def _persist(self, step: Any) -> list[Inbound]:
+        """Repeat a step until the broker answers it; the cause is logged once."""
+        tries = 0
+        while True:
+            try:
+                found: list[Inbound] = await step()
+                return found
+            except (Unavailable, StreamMissing) as error:
+                if tries == len(_BACKOFF_S):
+                    self._bus.report_problem(f"{self._stream}/{self._filter}", error)
+                await asyncio.sleep(_BACKOFF_S[min(tries, len(_BACKOFF_S) - 1)])
+                tries += 1
+
+    async def _pause(self) -> None:
+        """Wait for a hint, a reconnect or the poll; hinted messages are looked for until they are stored."""
+        if not self._resync and self._hints <= 0:
+            await self._sleep(self._poll_s)
+
+    # -- snapshot -------------------------------------------------------------------------------------------------
+
+    async def _snapshot(self) -> list[Inbound]:
+        """Return the current values that are newer than what was seen; all of them if the stream was rebuilt."""
+        try:
+            latest, end = await self._snapshot_at_once()
+        except _TooManyError:
+            latest, end = await self._snapshot_by_scan()
+        if end < self._position:
+            log.warning("state_rebuilt", extra={"stream": self._stream, "was": self._position, "now": end})
+            self._position = 0
+        fresh = [message for message in latest if message.stream_sequence > self._position]
+        self._position = end
+        return fresh
+
+    async def _snapshot_at_once(self) -> tuple[list[Inbound], int]:
+        found: list[Inbound] = []
+        ask: dict[str, Any] = {"multi_last": [self._filter], "batch": PAGE}
+        while True:
+            page, end = await self._get(ask)
+            found += page
+            up_to = int(end.get("Nats-UpTo-Sequence", "0"))
+            if not page or int(end.get("Nats-Num-Pending", "0")) == 0:
+                return found, up_to or (found[-1].stream_sequence if found else 0)
+            ask = {**ask, "seq": page[-1].stream_sequence + 1, "up_to_seq": up_to}
+
+    async def _snapshot_by_scan(self) -> tuple[list[Inbound], int]:
+        latest: dict[str, Inbound] = {}
+        position = 0
+        while True:
+            page, _ = await self._get(self._after(position))
+            if not page:
+                return sorted(latest.values(), key=lambda message: message.stream_sequence), position
+            latest.update((message.subject, message) for message in page)
+            position = page[-1].stream_sequence
+
+    # -- changes --------------------------------------------------------------------------------------------------
+
+    async def _changes(self) -> list[Inbound]:
+        """Return what came after the last message seen; with hints outstanding, look a few times."""
+        for wait_s in (*_HINT_RETRY_S, 0.0):
+            page, _ = await self._get(self._after(self._position))
+            if page:
+                self._position = page[-1].stream_sequence
+                self._hints -= len(page)
+                return page
+            if self._hints <= 0 or not wait_s or self._resync:
+                break
+            await self._sleep(wait_s)
+        self._hints = 0  # a hint without a message: its publisher was refused
+        return []
+
+    def _after(self, position: int) -> dict[str, Any]:
+        return {"seq": position + 1, "next_by_subj": self._filter, "batch": PAGE}
+
+    async def _sleep(self, seconds: float) -> None:
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
+
+    async def _on_hint(self, _: Msg) -> None:
+        self._hints += 1
+        self._wake.set()
+
+    def _on_reconnect(self) -> None:
+        self._resync = True
+        self._wake.set()
+
+    # -- direct get -----------------------------------------------------------------------------------------------
+
+    async def _get(self, ask: dict[str, Any]) -> tuple[list[Inbound], dict[str, str]]:
+        """One direct-get request: its messages and the headers of its end. Empty and {} if there are none."""
+        arrived: asyncio.Queue[Msg | BusError] = asyncio.Queue()
+        subject = f"{self._bus.settings.api_prefix}.DIRECT.GET.{self._stream}"
+        reply = self._bus.replies.open(arrived.put_nowait, subject)
+        found: list[Inbound] = []
+        try:
+            await self._bus.write(frame(subject, reply, "", msgspec.json.encode(ask)))
+            while True:
+                async with asyncio.timeout(REPLY_TIMEOUT_S):
+                    outcome = await arrived.get()
+                if isinstance(outcome, BusError):
+                    raise outcome
+                headers = outcome.headers or {}
+                if "Nats-Sequence" in headers:
+                    found.append(_inbound(outcome, headers))
+                    continue
+                self._check_end(outcome, headers)
+                return found, headers
+        except TimeoutError:
+            raise Unavailable(f"stream {self._stream} does not answer within {REPLY_TIMEOUT_S:g} s") from None
+        finally:
+            self._bus.replies.close(reply)
+
+    def _check_end(self, end: Msg, headers: dict[str, str]) -> None:
+        status = headers.get("Status", "")
+        if is_no_responders(end):
+            raise StreamMissing(f"stream {self._stream} does not exist, or allows no direct reads")
+        if status == "413":
+            raise _TooManyError(self._stream)
+        if status not in {"204", "404"}:
+            raise Unavailable(f"stream {self._stream} answered {status} {headers.get('Description', '')}")
+
+
+def _inbound(msg: Msg, headers: dict[str, str]) -> Inbound:
+    message = decode(headers["Nats-Subject"], headers, msg.data)
+    return msgspec.structs.replace(message, stream_sequence=int(headers["Nats-Sequence"]))
