@@ -1,6 +1,6 @@
 """Names of the claims of an environment contract, as evidence refers to them.
 
-The contract-verifier plans probes for these names, dispatchers report evidence under them, and constraints ask for them.
+The contract-verifier plans probes for these names, dispatchers report evidence under them, constraints ask for them.
 A name is the path of the claim inside the contract's `spec`, such as `classes.gpu-80gb` or `connections.models`.
 """
 

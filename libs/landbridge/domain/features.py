@@ -1,10 +1,11 @@
 """Names of what an operation may need a dispatcher to understand (DESIGN 3: commands are must-understand).
 
 A dispatcher's hello lists the features it understands; an operation that needs another one is *misconfigured* there.
-Constraints and the coordinator's offers derive the needed ones with `needed_features`, so both always agree.
+Constraints and the coordinator's offers derive the needed ones here, so that both always agree.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 CHECKPOINTS = "checkpoints"
@@ -22,12 +23,12 @@ WORKLOAD_TYPES = ("job", "distributed-job", "service")
 
 def type_feature(workload_type: str) -> str:
     """Return the feature that stands for running a workload type, such as `type.job`."""
-    return _TYPE + workload_type
+    return _TYPE + (workload_type or WORKLOAD_TYPES[0])
 
 
 def disconnection_feature(policy: str) -> str:
     """Return the feature that stands for obeying a disconnection policy, such as `disconnection.continue`."""
-    return _DISCONNECTION + policy
+    return _DISCONNECTION + (policy or DISCONNECTION_POLICIES[0])
 
 
 # What this release's dispatcher understands for local processes; executors that need less list less.
@@ -41,24 +42,44 @@ PROCESS_FEATURES = (
 )
 
 
+@lru_cache(maxsize=1024)
+def features_of(
+    workload_type: str,
+    disconnection: str,
+    *,
+    image_only: bool = False,
+    source: bool = False,
+    inputs: bool = False,
+    outputs: bool = False,
+    checkpoints: bool = False,
+    acceptance: bool = False,
+) -> tuple[str, ...]:
+    """Return, sorted, the features that an operation of this shape needs of a dispatcher.
+
+    With a command beside it an image is one of two ways to start the work, not a need of its own; hence `image_only`.
+    """
+    asked = (
+        (image_only, IMAGE),
+        (source, SOURCE),
+        (inputs, INPUTS),
+        (outputs, OUTPUTS),
+        (checkpoints, CHECKPOINTS),
+        (acceptance, ACCEPTANCE),
+    )
+    needed = [type_feature(workload_type), disconnection_feature(disconnection)]
+    return tuple(sorted(needed + [feature for wanted, feature in asked if wanted]))
+
+
 def needed_features(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return, sorted, the features that an effective operation's `spec` (as parsed JSON) needs of a dispatcher."""
-    lifecycle = spec.get("lifecycle") or {}
-    disconnection = lifecycle.get("disconnection") or {}
-    needed = [
-        type_feature(spec.get("type") or "job"),
-        disconnection_feature(disconnection.get("policy") or "continue"),
-    ]
-    for field, feature in (
-        ("inputs", INPUTS),
-        ("outputs", OUTPUTS),
-        ("checkpoints", CHECKPOINTS),
-        ("acceptance", ACCEPTANCE),
-        ("source", SOURCE),
-    ):
-        if spec.get(field):
-            needed.append(feature)
-    # With a command beside it an image is one of two ways to start the work, not a need of its own.
-    if spec.get("image") and not spec.get("command"):
-        needed.append(IMAGE)
-    return tuple(sorted(needed))
+    disconnection = (spec.get("lifecycle") or {}).get("disconnection") or {}
+    return features_of(
+        spec.get("type") or "",
+        disconnection.get("policy") or "",
+        image_only=bool(spec.get("image")) and not spec.get("command"),
+        source=bool(spec.get("source")),
+        inputs=bool(spec.get("inputs")),
+        outputs=bool(spec.get("outputs")),
+        checkpoints=bool(spec.get("checkpoints")),
+        acceptance=bool(spec.get("acceptance")),
+    )
