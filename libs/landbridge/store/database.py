@@ -5,7 +5,7 @@ the translation of driver errors belong here.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,6 +33,12 @@ _UNAVAILABLE = (
     asyncpg.PostgresIOError,
     asyncpg.InternalClientError,
     asyncpg.InvalidAuthorizationSpecificationError,
+    # A standby, a schema that is being rebuilt or a grant that is missing: no message is at fault.
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.InvalidCachedStatementError,
     ConnectionError,
     TimeoutError,
     OSError,
@@ -59,10 +65,25 @@ def translate(error: BaseException) -> StoreError | None:
 class Tx:
     """One open transaction. Statements take positional parameters `$1`, `$2`, …; rows are read by name or position."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_after_commit", "_after_rollback", "_connection")
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._after_commit: list[Callable[[], None]] = []
+        self._after_rollback: list[Callable[[], None]] = []
+
+    def after_commit(self, call: Callable[[], None]) -> None:
+        """Have `call` made once the transaction is committed: the moment to change what is held in memory."""
+        self._after_commit.append(call)
+
+    def after_rollback(self, call: Callable[[], None]) -> None:
+        """Have `call` made if the transaction was not committed, or if that is not known (the connection broke)."""
+        self._after_rollback.append(call)
+
+    def finish(self, *, committed: bool) -> None:
+        """Make the calls; for the transaction itself, which calls it exactly once."""
+        for call in self._after_commit if committed else self._after_rollback:
+            call()
 
     async def execute(self, sql: str, *args: object) -> int:
         """Run one statement; return the number of rows it touched (0 where Postgres reports none)."""
@@ -92,13 +113,14 @@ class Tx:
 class _Transaction:
     """Async context manager: commits on a clean exit, rolls back on an error, translates driver errors."""
 
-    __slots__ = ("_acquired", "_options", "_pool", "_transaction")
+    __slots__ = ("_acquired", "_options", "_pool", "_transaction", "_tx")
 
     def __init__(self, pool: "asyncpg.Pool[Any]", *, isolation: str | None, readonly: bool) -> None:
         self._pool = pool
         self._options = (isolation, readonly)
         self._acquired: Any = None
         self._transaction: Any = None
+        self._tx: Tx | None = None
 
     async def __aenter__(self) -> Tx:
         try:
@@ -112,14 +134,17 @@ class _Transaction:
             if typed is None:
                 raise
             raise typed from error
-        return Tx(self._acquired)
+        self._tx = Tx(self._acquired)
+        return self._tx
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        committed = False
         try:
             if kind is None:
                 await self._transaction.commit()
+                committed = True
             elif not self._acquired.is_closed():
                 await self._transaction.rollback()
         except BaseException as failure:
@@ -133,6 +158,8 @@ class _Transaction:
                 raise
         finally:
             await self._release()
+            if self._tx is not None:
+                self._tx.finish(committed=committed)
         if error is not None:
             typed = translate(error)
             if typed is not None:

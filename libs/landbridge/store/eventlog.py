@@ -16,12 +16,12 @@ from landbridge.store.database import Database, Tx
 _CHUNK = 1000
 
 _APPEND = """
-insert into event_log (id, subject, type, about, traceparent, time, body)
+insert into event_log (id, subject, type, about, traceparent, details, body)
 select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[])
 """
 _APPEND_AND_MARK = """
 with logged as (
-    insert into event_log (id, subject, type, about, traceparent, time, body)
+    insert into event_log (id, subject, type, about, traceparent, details, body)
     select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[])
 ), published as (
     delete from pending where id = any($8::uuid[])
@@ -29,13 +29,13 @@ with logged as (
 insert into pending (id, lo, hi, events) values ($9, $9, $10, $11)
 """
 _RANGE = """
-select id, subject, type, about, traceparent, time, body from event_log
+select id, subject, type, about, traceparent, details, body from event_log
 where id > $1 and id <= $2 order by id limit $3
 """
 
 
 class Event(Protocol):
-    """What the log keeps of a message; `landbridge.bus.envelope.Outbound` has this shape."""
+    """What the log keeps of a message; `details` holds what is rarely set, as its writer encodes it."""
 
     @property
     def id(self) -> str: ...
@@ -48,7 +48,7 @@ class Event(Protocol):
     @property
     def traceparent(self) -> str: ...
     @property
-    def time(self) -> str: ...
+    def details(self) -> str: ...
     @property
     def body(self) -> bytes: ...
 
@@ -62,7 +62,7 @@ class LoggedEvent:
     type: str
     about: str
     traceparent: str
-    time: str
+    details: str
     body: bytes
 
 
@@ -93,7 +93,7 @@ def _columns(messages: Sequence[Event]) -> tuple[list[Any], ...]:
         [m.type for m in messages],
         [m.about for m in messages],
         [m.traceparent for m in messages],
-        [m.time for m in messages],
+        [m.details for m in messages],
         [m.body for m in messages],
     )
 

@@ -17,7 +17,7 @@ _STATEMENTS = (
         type text not null,
         about text not null,
         traceparent text not null,
-        time text not null,
+        details text not null,
         body bytea not null
     ) partition by range (id)
     """,

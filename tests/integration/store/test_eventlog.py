@@ -84,10 +84,14 @@ async def test_a_message_is_first_seen_once_by_each_consumer(db: Database) -> No
 
 async def test_a_rolled_back_claim_leaves_the_message_unseen(db: Database) -> None:
     ids = [str(uuid7())]
-    with pytest.raises(RuntimeError):
+
+    async def claim_and_fail() -> None:
         async with db.transaction() as tx:
             await first_seen(tx, "a", ids)
             raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await claim_and_fail()
     async with db.transaction() as tx:
         assert await first_seen(tx, "a", ids) == set(ids)
 
