@@ -32,7 +32,7 @@ def pages(packages: Packages) -> dict[str, str]:
             for root in document_roots(package):
                 files[f"{root.rules['page']}.md"] = _document(root, packages)
         else:
-            files[f"{FILES[package.name]}.md"] = _package(package, packages)
+            files[f"{FILES[package.name]}.md"] = _package(package)
     return files
 
 
@@ -48,7 +48,7 @@ def _document(root: Message, packages: Packages) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _package(package: Package, packages: Packages) -> str:
+def _package(package: Package) -> str:
     lines = [HEADER, "", f"# {TITLES[package.name]}", "", package.comment, ""]
     travelling = [m for m in package.messages.values() if m.rules.get("subject")]
     if travelling:
