@@ -103,7 +103,7 @@ class Guard:
 def create_app(title: str, health: Health, *, max_body_bytes: int = DEFAULT_MAX_BODY_BYTES) -> FastAPI:
     """Return an app that has health and metrics and answers every error as a problem; a service adds its routes."""
     app = FastAPI(title=title, docs_url=None, redoc_url=None, default_response_class=JsonResponse)
-    app.add_middleware(Guard, max_body_bytes=max_body_bytes)  # type: ignore[arg-type]
+    app.add_middleware(Guard, max_body_bytes=max_body_bytes)
     _add_health(app, health)
     _add_errors(app)
     return app
@@ -134,7 +134,8 @@ def _add_health(app: FastAPI, health: Health) -> None:
 
     @app.get("/metrics", include_in_schema=False)
     async def prometheus() -> Response:
-        return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
+        text = generate_latest(REGISTRY)  # type: ignore[no-untyped-call]
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -198,7 +199,7 @@ class HttpServer:
         """Serve until the block is left; requests in flight then get a few seconds."""
         task = asyncio.create_task(self._server.serve(sockets=[self._socket]), name="http")
         try:
-            while not self._server.started and not task.done():
+            while not self._server.started and not task.done():  # noqa: ASYNC110 - uvicorn offers no event
                 await asyncio.sleep(0.002)
             if self._port_file is not None:
                 _write_whole(self._port_file, f"{self.port}\n")

@@ -82,7 +82,7 @@ class Loop:
         self.name = name
         self.handled = 0
         self.progress_at = time.monotonic()
-        self.busy_since: float | None = None
+        self.waiting = False  # for Postgres
         self._consumer = consumer
         self._handler = handler
         self._database = database
@@ -114,10 +114,10 @@ class Loop:
             if not batch:
                 self._summary.flush()
                 continue
-            self.busy_since = started = time.perf_counter()
+            started = self.progress_at
             await self._handle(batch)
-            self.busy_since = None
-            elapsed = time.perf_counter() - started
+            self.progress_at = time.monotonic()
+            elapsed = self.progress_at - started
             self.handled += len(batch)
             self._metric_batch.observe(len(batch))
             self._metric_seconds.observe(elapsed)
@@ -225,6 +225,7 @@ class Loop:
         `refused` counts how often it had answered and refused again: a full disk, a read-only standby, a missing table.
         """
         log.warning("waiting for Postgres", consumer=self.name, error=str(error))
+        self.waiting = True
         for round_ in itertools.count(refused):
             await asyncio.sleep(_BREAKER_PAUSES_SECONDS[min(round_, len(_BREAKER_PAUSES_SECONDS) - 1)])
             await self._database.wait_until_healthy()
@@ -237,6 +238,7 @@ class Loop:
                 log.warning("Postgres failed again", consumer=self.name, error=str(again))
             else:
                 break
+        self.waiting = False
         log.info("Postgres is back", consumer=self.name)
 
     async def _delay(self, messages: Sequence[Inbound], failure: TransientFailure) -> None:

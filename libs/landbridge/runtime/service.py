@@ -1,0 +1,348 @@
+"""A service: one table of subscriptions, a start in a fixed order, a drain in a fixed order.
+
+Start: HTTP answers probes → broker and Postgres reached → schema at head → own durables there → what a crash left is
+published → state loaded, snapshots caught up → ready. Drain, on SIGTERM: not ready → stop pulling → finish what is in
+hand → give back the rest → flush the outbox → close. Broker, Postgres or Redis may stop and return at any time.
+"""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import structlog
+from fastapi import FastAPI
+
+from landbridge.bus import streams
+from landbridge.bus.connection import Bus, BusSettings, connect
+from landbridge.bus.consume import Consumer
+from landbridge.bus.declare import missing
+from landbridge.bus.envelope import Inbound
+from landbridge.bus.errors import BusError
+from landbridge.bus.publish import Publisher
+from landbridge.runtime import logs
+from landbridge.runtime.auth import Authenticator
+from landbridge.runtime.clock import Clock, SystemClock
+from landbridge.runtime.health import Health, StallDetector
+from landbridge.runtime.http import HttpServer, create_app
+from landbridge.runtime.loop import Handler, Loop
+from landbridge.runtime.outbox import Outbox
+from landbridge.runtime.runner import settle_memory
+from landbridge.runtime.settings import Settings
+from landbridge.runtime.telemetry import Telemetry
+from landbridge.store import Database, SchemaOutOfDateError, StoreError, TransientStoreError
+from landbridge.store.migrate import check_head, schema_of
+from landbridge.store.partitions import maintain
+from landbridge.store.redis_views import RedisViews
+
+log = logs.get(__name__)
+
+_FOREIGN_STREAMS = frozenset({streams.SUBMISSIONS, streams.INTENTS})
+_RETRY_SECONDS = 1.0
+_CONNECT_SECONDS = 5.0
+_MAINTENANCE_SECONDS = 3600.0
+_STUCK_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One row of a service's table: which messages of which stream go to which handler.
+
+    `types` names the messages (the last part of `ce-type`) for the AsyncAPI document. `handler` is called once with the
+    service, after `Service.prepare`.
+    """
+
+    stream: str
+    durable: str
+    filters: tuple[str, ...]
+    types: tuple[str, ...]
+    handler: Callable[[Any], Handler]
+    batch: int = 1000
+
+
+class Service:
+    """Base of all services. Subclasses set `name` and `subscriptions` and override the hooks."""
+
+    name: ClassVar[str]
+    subscriptions: ClassVar[tuple[Subscription, ...]] = ()
+    uses_postgres: ClassVar[bool] = True
+    uses_redis: ClassVar[bool] = False
+
+    bus: Bus
+    database: Database
+    outbox: Outbox
+
+    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.health = Health()
+        self.telemetry = Telemetry(
+            self.name, endpoint=settings.otlp_endpoint, instance=settings.instance, ratio=settings.trace_ratio
+        )
+        self.auth = Authenticator(settings.admin_token_sha256, settings.session_key.get_secret_value())
+        self.redis = RedisViews(settings.redis_url.get_secret_value() if self.uses_redis else "")
+        self.app: FastAPI = create_app(f"Landbridge {self.name}", self.health, max_body_bytes=settings.max_body_bytes)
+        self.loops: list[Loop] = []
+        self.port = 0
+        self._stop = asyncio.Event()
+        self._group: asyncio.TaskGroup
+        self._background: list[asyncio.Task[None]] = []
+        self._caught_up: list[asyncio.Event] = []
+        self._starting = "starting"
+        self.health.add_startup("stage", lambda: self._starting)
+
+    # -- hooks ----------------------------------------------------------------------------------------------------
+
+    def routes(self, app: FastAPI) -> None:
+        """Add HTTP routes. Called before anything is connected."""
+
+    async def prepare(self) -> None:
+        """Load state; start followers (`follow`) and background work (`spawn`). Broker and Postgres were reached."""
+
+    async def reload(self) -> None:
+        """Load again what is held in memory: it is not known whether the last transaction was kept."""
+
+    async def closing(self) -> None:
+        """Finish what is in hand. Called when no loop runs any more and HTTP is closed; all connections are open."""
+
+    # -- for subclasses -------------------------------------------------------------------------------------------
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Run background work until the drain. If it raises, the whole service ends with an error."""
+        self._background.append(self._group.create_task(work, name=name))
+
+    def follow(self, name: str, stream: str, subject_filter: str, apply: Callable[[Inbound], None]) -> None:
+        """Feed `apply` with the last message of each subject, then with every change; not ready before the snapshot.
+
+        Each replica follows by itself. `apply` runs in the event loop and must not raise for what others wrote.
+        """
+        caught_up = asyncio.Event()
+        self._caught_up.append(caught_up)
+        self.health.add(name, lambda: caught_up.is_set() or "the snapshot is not complete")
+        self.spawn(f"follow-{name}", self._follow(name, stream, subject_filter, apply, caught_up))
+
+    async def _follow(
+        self, name: str, stream: str, subject_filter: str, apply: Callable[[Inbound], None], caught_up: asyncio.Event
+    ) -> None:
+        from landbridge.bus.state import LastPerSubject
+
+        reader = LastPerSubject(self.bus, stream, subject_filter)
+
+        async def signal_caught_up() -> None:
+            await reader.caught_up.wait()
+            caught_up.set()
+
+        waiter = asyncio.create_task(signal_caught_up(), name=f"caught-up-{name}")
+        try:
+            async for message in reader:
+                try:
+                    apply(message)
+                except Exception:  # one unreadable message must not cut a replica off from all others
+                    log.exception("a state message was not understood", follower=name, subject=message.subject)
+        finally:
+            waiter.cancel()
+
+    @property
+    def starting(self) -> bool:
+        return not self.health.started
+
+    # -- life -----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> int:
+        """Run until SIGTERM or SIGINT; return the exit code. Raises what background work raised."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, self.stop)
+        structlog.contextvars.bind_contextvars(service=self.name)
+        self.routes(self.app)
+        settings = self.settings
+        server = HttpServer(self.app, settings.http_host, settings.http_port, port_file=settings.port_file)
+        self.port = server.port
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self.telemetry.shutdown)
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                http = await stack.enter_async_context(_Closable(server.running()))
+                try:
+                    await self._until_stopped(self._start(stack))
+                    await self._stop.wait()
+                finally:
+                    await self._drain(http)
+        log.info("stopped")
+        return 0
+
+    def stop(self) -> None:
+        """Begin the drain."""
+        self._stop.set()
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await `work`, giving it up when the service is told to stop. Raises what `work` raised."""
+        task = asyncio.create_task(work, name="start")
+        stopped = asyncio.create_task(self._stop.wait(), name="stopped")
+        try:
+            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+        if task.done() and not task.cancelled():
+            task.result()
+
+    async def _start(self, stack: contextlib.AsyncExitStack) -> None:
+        began = time.monotonic()
+        self.bus = await self._connect_bus()
+        stack.push_async_callback(self.bus.drain)
+        self.health.add("nats", lambda: self.bus.healthy() or "not connected")
+        stall = StallDetector()
+        self.spawn("stall-detector", stall.run())
+        if self.uses_postgres:
+            await self._open_store(stack)
+        if self.redis.enabled:
+            stack.push_async_callback(self.redis.close)
+            self.health.add("redis", self.redis.healthy, critical=False)
+        await self._await_durables()
+        self._starting = "loading state"
+        await self.prepare()
+        for event in self._caught_up:
+            await event.wait()
+        for subscription in self.subscriptions:
+            self._start_loop(subscription)
+        self.health.add_live("loops", self._stuck_loops)
+        self._starting = ""
+        self.health.started = True
+        settle_memory()
+        log.info("started", port=self.port, seconds=round(time.monotonic() - began, 3))
+
+    async def _connect_bus(self) -> Bus:
+        self._starting = "connecting to NATS"
+        settings = BusSettings(
+            url=self.settings.nats_url, creds=self.settings.nats_creds, connect_within_s=_CONNECT_SECONDS
+        )
+        while True:
+            try:
+                return await connect(settings, name=self.name)
+            except BusError as error:
+                self._starting = f"connecting to NATS: {error}"
+                log.warning("waiting for NATS", error=str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _open_store(self, stack: contextlib.AsyncExitStack) -> None:
+        self._starting = "connecting to Postgres"
+        self.database = await Database.open(
+            self.settings.postgres_dsn.get_secret_value(),
+            schema_of(self.name),
+            size=self.settings.postgres_pool,
+            application=f"landbridge-{self.name}",
+        )
+        stack.push_async_callback(self.database.close)
+        self.health.add("postgres", self.database.healthy)
+        self.outbox = Outbox(self.database, Publisher(self.bus))
+        stack.push_async_callback(self.outbox.close)
+        while True:
+            try:
+                await check_head(self.database, self.name)
+                await maintain(self.database, self.clock.wall())
+                await self.outbox.republish()
+                break
+            except (TransientStoreError, SchemaOutOfDateError) as error:
+                self._starting = str(error)
+                log.warning("waiting for Postgres", error=str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+        self.spawn("outbox", self.outbox.watch())
+        self.spawn("partitions", self._maintain())
+
+    async def _await_durables(self) -> None:
+        mine = {(subscription.stream, subscription.durable) for subscription in self.subscriptions}
+        wanted = [spec for spec in streams.DURABLES if (spec.stream, spec.name) in mine]
+        while True:
+            try:
+                lacking: Sequence[str] = await missing(self.bus, wanted)
+            except BusError as error:
+                lacking = [str(error)]
+            if not lacking:
+                return
+            self._starting = f"the centre has not declared: {', '.join(lacking)}"
+            log.warning("waiting for streams", missing=lacking)
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    def _start_loop(self, subscription: Subscription) -> None:
+        consumer = Consumer(
+            self.bus, subscription.stream, subscription.durable, subscription.filters, batch=subscription.batch
+        )
+        name = f"{subscription.stream.lower()}/{subscription.durable}"
+        loop = Loop(
+            name,
+            consumer,
+            subscription.handler(self),
+            self.database,
+            self.outbox,
+            service=self.name,
+            foreign=subscription.stream in _FOREIGN_STREAMS,
+            telemetry=self.telemetry,
+            on_uncertain=self.reload,
+        )
+        self.health.add(f"consumer-{subscription.stream.lower()}", lambda: str(consumer.problem or ""))
+        self.loops.append(loop)
+        self._group.create_task(loop.run(), name=f"loop-{name}")
+
+    async def _maintain(self) -> None:
+        while True:
+            await asyncio.sleep(_MAINTENANCE_SECONDS)
+            try:
+                for done in await maintain(self.database, self.clock.wall()):
+                    log.info("partitions", done=done)
+            except StoreError as error:
+                log.warning("partitions were not maintained", error=str(error))
+
+    def _stuck_loops(self) -> str:
+        """Name loops that made no progress although broker and Postgres are there: only a restart helps then."""
+        if not self.bus.healthy() or self.outbox.backlog.oldest_s > _STUCK_SECONDS:
+            return ""
+        now = time.monotonic()
+        stuck = [loop.name for loop in self.loops if now - loop.progress_at > _STUCK_SECONDS and not loop.waiting]
+        return f"no progress for {_STUCK_SECONDS:g} s: {', '.join(stuck)}" if stuck else ""
+
+    async def _drain(self, http: "_Closable") -> None:
+        log.info("draining")
+        self.health.draining = True
+        await asyncio.sleep(self.settings.readiness_grace_seconds)
+        for loop in self.loops:
+            loop.stop()
+        names = {f"loop-{loop.name}" for loop in self.loops}
+        running = {task for task in asyncio.all_tasks() if task.get_name() in names}
+        if running:
+            _, late = await asyncio.wait(running, timeout=self.settings.drain_seconds)
+            for task in late:
+                log.warning("not finished in time; what it holds is delivered again", task=task.get_name())
+                task.cancel()
+        await http.close()
+        await self.closing()
+        for task in self._background:
+            task.cancel()
+
+
+class _Closable:
+    """A context manager that can be left early, once."""
+
+    def __init__(self, inner: contextlib.AbstractAsyncContextManager[None]) -> None:
+        self._inner = inner
+        self._open = False
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        self._open = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._open:
+            self._open = False
+            await self._inner.__aexit__(None, None, None)
