@@ -32,9 +32,10 @@ TERMINAL: frozenset[Phase] = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CAN
 
 # accepted -> pending needs no `queued` in between: nothing had to wait.
 # pending -> queued is an offer taken back; pending -> retrying an attempt that failed before its start was seen.
+# queued, retrying -> completed is work thought lost whose completion arrives before it was placed again.
 TRANSITIONS: dict[Phase, frozenset[Phase]] = {
     Phase.ACCEPTED: frozenset({Phase.QUEUED, Phase.PENDING, Phase.FAILED, Phase.CANCELLED}),
-    Phase.QUEUED: frozenset({Phase.PENDING, Phase.FAILED, Phase.CANCELLED}),
+    Phase.QUEUED: frozenset({Phase.PENDING, Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED}),
     Phase.PENDING: frozenset({Phase.QUEUED, Phase.RUNNING, Phase.RETRYING, Phase.FAILED, Phase.CANCELLED}),
     Phase.RUNNING: frozenset({Phase.RETRYING, Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED}),
     Phase.RETRYING: frozenset({Phase.QUEUED, Phase.PENDING, Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED}),

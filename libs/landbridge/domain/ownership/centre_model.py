@@ -1,0 +1,391 @@
+"""What the centre's side of ownership knows, hears and wants done: state, messages and effects.
+
+One `OperationState` per operation: the row that the coordinator locks. Times are integer milliseconds on the
+coordinator's clock for timers; how long a lease has been silent arrives as a duration, measured elsewhere.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from landbridge.domain.lifecycle import Condition, Phase
+from landbridge.domain.ownership.environment_model import SlotPhase
+from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
+from landbridge.domain.ownership.policy import Disconnection, Retries
+
+
+class PlacementState(StrEnum):
+    """Where the current epoch stands between the centre and its environment."""
+
+    IDLE = "idle"
+    OFFERED = "offered"
+    CLAIMED = "claimed"
+    RUNNING = "running"
+    DONE = "done"
+    RECOVERING = "recovering"
+    """The centre was restored: nothing is placed before the environments have shown what they hold."""
+
+
+OWNED = frozenset({PlacementState.CLAIMED, PlacementState.RUNNING})
+
+
+class Timer(StrEnum):
+    """What `due_at` waits for."""
+
+    NONE = ""
+    OFFER = "offer"
+    QUEUE = "queue"
+    RETRY = "retry"
+
+
+class Verdict(StrEnum):
+    """What the centre made of a report."""
+
+    NONE = ""
+    ACCEPTED = "accepted"
+    SUPERSEDED = "superseded"
+    REFUSED = "refused"
+
+
+class Former(msgspec.Struct, frozen=True):
+    """An earlier epoch that was granted, and to whom: only that environment may still speak of it."""
+
+    epoch: Epoch
+    environment: str
+
+
+class OperationState(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the centre knows about who owns an operation."""
+
+    operation: str
+    project: str
+    phase: Phase = Phase.ACCEPTED
+    op_seq: int = 1
+    """Number of the last lifecycle event; intake wrote 1."""
+    generation: int = 1
+    round: int = 1
+    epoch: Epoch = NEVER_PLACED
+    """The highest epoch issued. It is the current one whatever the placement's state."""
+    environment: str = ""
+    """Where the current epoch was placed."""
+    placement: PlacementState = PlacementState.IDLE
+    grant_term: int = 0
+    """Term of the latest grant of the current epoch; 0 = never granted."""
+    former: tuple[Former, ...] = ()
+    concluded: bool = False
+    """Whether a final report of the current epoch was recorded."""
+    missing: bool = False
+    """Whether a restored environment has no record of it: it counts as running."""
+    attempts: int = 0
+    """Placements that started."""
+    failures: int = 0
+    failed_starts: int = 0
+    returns: int = 0
+    """Placements in a row that came back before starting; slows down the next."""
+    policy: Disconnection = Disconnection()
+    retries: Retries = Retries()
+    queue_timeout_ms: int = 86_400_000
+    timer: Timer = Timer.NONE
+    due_at: int = 0
+    queue_due: int = 0
+    cancel: str = ""
+    """Why a cancel is wanted; empty = it is not."""
+    cancel_forced: bool = False
+    control_lost: bool = False
+    unplaceable: bool = False
+    exclude: tuple[str, ...] = ()
+    """Environments that the current round must not choose."""
+    decision_id: str = ""
+    checkpoint: str = ""
+    """Manifest of the latest sealed checkpoint."""
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """Intake has committed an operation."""
+
+    operation: str
+    project: str
+    policy: Disconnection = Disconnection()
+    retries: Retries = Retries()
+    queue_timeout_ms: int = 86_400_000
+    generation: int = 1
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """Ranking has chosen an environment for this round."""
+
+    round: int
+    environment: str
+    decision_id: str = ""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Eligibility or ranking makes this round wait."""
+
+    round: int
+    reason: str
+    message: str = ""
+    unplaceable: bool = False
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """The environment claims, holding the lease of `term` (already compared with the environment's row).
+
+    `stale_verdict`: why the verdict behind the offer no longer holds; empty = it holds.
+    """
+
+    environment: str
+    epoch: Epoch
+    term: int
+    stale_verdict: str = ""
+
+
+class Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """What every report carries. `environment` comes from the subject, never from the payload.
+
+    `environment_term`: the term in force in the environment's row; `report`: opaque, passed on in the event.
+    """
+
+    environment: str
+    epoch: Epoch
+    term: int
+    environment_term: int
+    reason: str = ""
+    message: str = ""
+    checkpoint: str = ""
+    report: object = None
+
+
+class ReportStarted(Reported, frozen=True):
+    """The workload runs."""
+
+
+class ReportFinished(Reported, frozen=True, kw_only=True):
+    """The workload has ended. `outcome`: completed, failed or cancelled."""
+
+    outcome: str
+    exit_code: int | None = None
+
+
+class ReportRelinquished(Reported, frozen=True):
+    """The environment has occupied the slot for ever and gives the placement back."""
+
+
+class ReportFailedToStart(Reported, frozen=True):
+    """Starting was tried in vain; the slot is occupied for ever."""
+
+
+class ReportCheckpointed(Reported, frozen=True):
+    """A checkpoint was sealed; the workload runs on."""
+
+
+class ReportRefused(Reported, frozen=True):
+    """The environment does not accept a command for this placement."""
+
+
+class CancelRequested(msgspec.Struct, frozen=True):
+    """Someone wants the operation to end. `force`: also if it is declared `must-finish`."""
+
+    by: str = ""
+    reason: str = ""
+    force: bool = False
+
+
+class OfferTimeout(msgspec.Struct, frozen=True):
+    """The offer's time may be over."""
+
+
+class QueueTimeout(msgspec.Struct, frozen=True):
+    """The queue time may be over."""
+
+
+class RetryDue(msgspec.Struct, frozen=True):
+    """The wait before the next round may be over."""
+
+
+class LinkLost(msgspec.Struct, frozen=True):
+    """The centre has not heard the environment for a lease's time."""
+
+    environment: str
+
+
+class EnvironmentExpired(msgspec.Struct, frozen=True, kw_only=True):
+    """The environment's lease has been silent for `silent_ms`, on the boot clock of the one active expirer.
+
+    `self_stop_verified`: its verifier measured that work stops by itself there. `held`: the centre suspects itself.
+    """
+
+    environment: str
+    silent_ms: int
+    wait_ms: int
+    """What the expiry rule demands for this operation's policy."""
+    self_stop_verified: bool = False
+    held: bool = False
+
+
+class DeclaredDead(msgspec.Struct, frozen=True):
+    """A named person attests that the environment is off."""
+
+    environment: str
+    by: str
+    reason: str = ""
+
+
+class Override(msgspec.Struct, frozen=True):
+    """A named person moves the operation although its old placement may still run."""
+
+    by: str
+    reason: str = ""
+
+
+class InventoryItem(Reported, frozen=True, kw_only=True):
+    """A slot in the full inventory that the environment took in `term`, the term in force."""
+
+    slot: SlotPhase
+    final: str = ""
+    """State of the recorded final report: finished, relinquished or failed-to-start."""
+    outcome: str = ""
+    exit_code: int | None = None
+
+
+class InventoryMissing(msgspec.Struct, frozen=True):
+    """The full inventory has no slot for the current epoch. `restored`: the environment lost its records."""
+
+    environment: str
+    term: int
+    restored: bool = False
+
+
+class GenerationRaised(msgspec.Struct, frozen=True):
+    """The centre was restored from a backup and begins a new generation."""
+
+    generation: int
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    """All environments have shown what they hold; `best` is the slot with the highest epoch, None if there is none."""
+
+    best: InventoryItem | None = None
+
+
+Message = (
+    Accepted | Decided | Waiting | Claim | ReportStarted | ReportFinished | ReportRelinquished | ReportFailedToStart
+    | ReportCheckpointed | ReportRefused | CancelRequested | OfferTimeout | QueueTimeout | RetryDue | LinkLost
+    | EnvironmentExpired | DeclaredDead | Override | InventoryItem | InventoryMissing | GenerationRaised | Recovered
+)  # fmt: skip
+
+
+# -- effects ----------------------------------------------------------------------------------------------------------
+
+
+class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
+    """One lifecycle event to append: `event` is a phase, `condition` or `observed`."""
+
+    event: str
+    op_seq: int
+    phase: Phase
+    round: int
+    attempt: int
+    epoch: Epoch
+    environment: str
+    decision_id: str = ""
+    reason: str = ""
+    message: str = ""
+    condition: Condition | None = None
+    status: bool = False
+    report: object = None
+    verdict: Verdict = Verdict.NONE
+
+
+class SendOffer(msgspec.Struct, frozen=True):
+    """Offer the placement to the environment."""
+
+    environment: str
+    epoch: Epoch
+    attempt: int
+    resume_from: str
+    claim_by: int
+
+
+class SendWithdraw(msgspec.Struct, frozen=True):
+    """Take an unclaimed offer back."""
+
+    environment: str
+    epoch: Epoch
+
+
+class SendStop(msgspec.Struct, frozen=True):
+    """Have the placement ended. `force`: also if it is declared `must-finish`."""
+
+    environment: str
+    epoch: Epoch
+    reason: str
+    grace_ms: int
+    force: bool = False
+
+
+class SendSettle(msgspec.Struct, frozen=True):
+    """Acknowledge the final report: its slot may go once the term has advanced."""
+
+    environment: str
+    epoch: Epoch
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """The answer to a claim: yes, in this term."""
+
+    epoch: Epoch
+    term: int
+
+
+class RefuseClaim(msgspec.Struct, frozen=True):
+    """The answer to a claim: no. `retry`: only for now."""
+
+    epoch: Epoch
+    reason: str
+    retry: bool = False
+
+
+class Requeue(msgspec.Struct, frozen=True):
+    """Have the operation judged and ranked again, as this round."""
+
+    round: int
+    reason: str
+    exclude: tuple[str, ...] = ()
+    failed_over: bool = False
+
+
+class Free(msgspec.Struct, frozen=True):
+    """What this round held in the environment is free."""
+
+    round: int
+    environment: str
+
+
+class RaiseTerm(msgspec.Struct, frozen=True):
+    """Raise the environment's term in the same transaction, so that its old grants are void."""
+
+    environment: str
+
+
+class Alarm(msgspec.Struct, frozen=True):
+    """Something that a person must see."""
+
+    kind: str
+    message: str
+
+
+Effect = (
+    Lifecycle | SendOffer | SendWithdraw | SendStop | SendSettle | Grant | RefuseClaim | Requeue | Free | RaiseTerm
+    | Alarm
+)  # fmt: skip
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The next state and what to do."""
+
+    state: OperationState
+    effects: tuple[Effect, ...] = ()

@@ -1,0 +1,73 @@
+"""When silence frees work: the expiry rule, the one active expirer's memory, and the centre's doubt in itself.
+
+Times are milliseconds on the expirer's boot clock. It counts from when it SAW a link granted, never earlier than the
+grant; a new expirer, or one whose loop stood still, counts every lease as granted now.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from landbridge.domain.ownership.policy import DEFAULT_TIMING, Timing
+from landbridge.domain.ownership.rules import PRODUCTION, Rules
+
+
+def release_wait_ms(stop_ms: int, timing: Timing = DEFAULT_TIMING, rules: Rules = PRODUCTION) -> int:
+    """Return how long after a grant self-stopping work is surely dead: (TTL + T_stop)(1 + rho)/(1 - rho) + delta."""
+    if not rules.expiry_waits_drift:
+        return timing.ttl_ms
+    slowest = (timing.ttl_ms + stop_ms) * (1000 + timing.rho_permille)
+    return -(-slowest // (1000 - timing.rho_permille)) + timing.delta_ms
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """One environment's last known link of the chain and when the expirer saw it appear."""
+
+    link: tuple[int, int]
+    at: int
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """What the expirer remembers. Losing it is harmless: it begins anew and waits longer."""
+
+    seen: dict[str, Seen] = {}
+    looked_at: int = 0
+    silent_since: dict[str, int] = {}
+    """Environments whose lease ran out, and when."""
+    held: bool = False
+    """The centre suspects itself: nothing is released."""
+
+
+def look(watch: Watch, leases: Mapping[str, tuple[int, int]], now: int, timing: Timing = DEFAULT_TIMING) -> Watch:
+    """Take in the links of all environments that were ever heard, and doubt the own hearing if most fall silent."""
+    stood_still = now - watch.looked_at > timing.renewal_ms
+    seen: dict[str, Seen] = {}
+    silent: dict[str, int] = {}
+    returned = False
+    for name in sorted(leases):
+        before = watch.seen.get(name)
+        changed = before is None or before.link != leases[name]
+        at = now if before is None or changed or stood_still else before.at
+        seen[name] = Seen(leases[name], at)
+        if now - at > timing.ttl_ms:
+            silent[name] = watch.silent_since.get(name, now)
+        elif changed and name in watch.silent_since:
+            returned = True
+    window = timing.ttl_ms + timing.renewal_ms
+    together = sum(1 for since in silent.values() if now - since <= window)
+    heard_before = len(seen) - len(silent) + together
+    suspects = together * 2 > heard_before
+    held = suspects or (watch.held and not returned and bool(silent))
+    return Watch(seen, now, silent, held)
+
+
+def silent_ms(watch: Watch, environment: str, now: int) -> int:
+    """Return for how long nothing was granted to this environment, as far as this expirer knows; 0 if unknown."""
+    seen = watch.seen.get(environment)
+    return 0 if seen is None else now - seen.at
+
+
+def lift_hold(watch: Watch) -> Watch:
+    """Return the watch after an operator confirmed that the silence is real: what is silent now is no longer news."""
+    long_ago = watch.looked_at - 1_000_000_000
+    return Watch(watch.seen, watch.looked_at, dict.fromkeys(sorted(watch.silent_since), long_ago), False)
