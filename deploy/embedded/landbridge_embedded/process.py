@@ -36,6 +36,45 @@ def die_with_parent(signum: signal.Signals, parent: int) -> None:
         os._exit(1)
 
 
+def launch(
+    command: Sequence[str],
+    log: Path,
+    end_signal: signal.Signals,
+    *,
+    environ: Mapping[str, str] | None = None,
+    pass_fds: Sequence[int] = (),
+) -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own that gets `end_signal` when this one ends; output goes to `log`."""
+    parent = os.getpid()
+    with open_log(log) as output:
+        return subprocess.Popen(  # noqa: S603 - the commands are ours
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environ) if environ is not None else None,
+            pass_fds=pass_fds,
+            start_new_session=True,  # Ctrl-C reaches the supervisor only, which stops the rest in order
+            preexec_fn=lambda: die_with_parent(end_signal, parent),  # noqa: PLW1509 - one C call, no locks taken
+        )
+
+
+async def exit_of(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for the end of a process; its exit code, negative for a signal."""
+    if not hasattr(os, "pidfd_open"):
+        return await asyncio.to_thread(process.wait)
+    if process.poll() is None:
+        descriptor = os.pidfd_open(process.pid)
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(descriptor, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+    return process.wait()
+
+
 @dataclass
 class Child:
     """One process with its output in a log file.
@@ -47,8 +86,6 @@ class Child:
     command: Sequence[str]
     log: Path
     stop_signal: signal.Signals = signal.SIGTERM
-    environ: Mapping[str, str] | None = None
-    cwd: Path | None = None
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False, repr=False)
 
     @property
@@ -65,20 +102,14 @@ class Child:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    async def wait(self) -> int:
+        """Wait for the end of a started process; its exit code, negative for a signal."""
+        assert self._process is not None, "started"
+        return await exit_of(self._process)
+
     def launch(self) -> None:
         """Start the process; returns at once."""
-        parent, signum = os.getpid(), self.stop_signal
-        with open_log(self.log) as output:
-            self._process = subprocess.Popen(  # noqa: S603 - the command is ours
-                list(self.command),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=dict(self.environ) if self.environ is not None else None,
-                cwd=self.cwd,
-                start_new_session=True,  # Ctrl-C reaches the supervisor only, which stops the rest in order
-                preexec_fn=lambda: die_with_parent(signum, parent),  # noqa: PLW1509 - one C call, no locks taken
-            )
+        self._process = launch(self.command, self.log, self.stop_signal)
 
     async def stop(self, timeout_s: float = 10.0) -> int:
         """Signal, wait, and kill what does not end in time; the exit code (0 when it never ran)."""
@@ -216,13 +247,22 @@ async def hang_up(writer: asyncio.StreamWriter) -> None:
 
 async def http_ok(port: int, path: str) -> bool:
     """Whether a GET on loopback answers 200 within a second."""
+    return (await _get(port, path)).partition(b"\r\n")[0].split(b" ")[1:2] == [b"200"]
+
+
+async def http_body(port: int, path: str) -> str:
+    """Body of a GET on loopback, whatever the status; empty when nobody answers."""
+    return (await _get(port, path)).partition(b"\r\n\r\n")[2].decode(errors="replace")
+
+
+async def _get(port: int, path: str) -> bytes:
     try:
         async with asyncio.timeout(1.0):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
-                writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-                return b" 200 " in await reader.readline()
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+                return await reader.read()
             finally:
                 await hang_up(writer)
     except (OSError, TimeoutError):
-        return False
+        return b""

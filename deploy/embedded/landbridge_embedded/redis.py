@@ -33,7 +33,7 @@ class RedisServer:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._password = self._load_password()
         config, pid_file = self.directory / "redis.conf", self.directory / "redis.pid"
-        await end_leftover(pid_file, str(binary), self.child.stop_signal)
+        await end_leftover(pid_file, str(config), self.child.stop_signal)
 
         def prepare() -> None:
             if not self._started:
@@ -63,6 +63,7 @@ class RedisServer:
                 f'pidfile "{pid_file}"',
                 f"requirepass {self._password}",
                 "daemonize no",
+                "set-proc-title no",  # the command line then names the directory, as that of the others does
                 "appendonly yes",
                 "appendfsync everysec",
                 'save ""',

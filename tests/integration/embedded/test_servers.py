@@ -7,8 +7,7 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
@@ -20,6 +19,8 @@ from landbridge_embedded.nats import NatsServer
 from landbridge_embedded.postgres import PostgresServer
 from landbridge_embedded.process import http_ok
 from landbridge_embedded.redis import RedisServer
+from support.processes import alive, processes_of
+from support.wait import wait_until
 
 PARENT = textwrap.dedent(
     """
@@ -40,34 +41,6 @@ PARENT = textwrap.dedent(
     time.sleep(60)
     """
 )
-
-
-def wait_until(true: Callable[[], bool], timeout_s: float = 15.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not true():
-        assert time.monotonic() < deadline, "not true in time"
-        time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs; one that ended and waits for its new parent does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def processes_of(root: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if str(root).encode() in command and alive(int(entry.name)):
-                found.append(int(entry.name))
-    return found
 
 
 @pytest.fixture
@@ -96,7 +69,7 @@ async def test_postgres_keeps_its_data_over_a_restart(tmp_path: Path) -> None:
         await connection.close()
     finally:
         await again.stop()
-    assert processes_of(tmp_path) == []
+    assert processes_of(tmp_path) == {}
 
 
 async def test_postgres_asks_for_the_password_also_on_its_socket(tmp_path: Path) -> None:
@@ -201,7 +174,7 @@ async def test_without_user_namespaces_root_falls_back_to_another_user_and_keeps
 
 
 @pytest.mark.parametrize("as_user", [False, True], ids=["same user", "ordinary user"])
-def test_killing_the_parent_leaves_no_server(public_root: Path, as_user: bool) -> None:
+async def test_killing_the_parent_leaves_no_server(public_root: Path, as_user: bool) -> None:
     prefix: list[str] = []
     if as_user:
         if os.geteuid() != 0:
@@ -215,5 +188,5 @@ def test_killing_the_parent_leaves_no_server(public_root: Path, as_user: bool) -
         assert len(pids) == 3
         assert all(alive(pid) for pid in pids)
         parent.kill()
-    wait_until(lambda: not any(alive(pid) for pid in pids))
-    wait_until(lambda: processes_of(public_root) == [])
+    await wait_until(lambda: not any(alive(pid) for pid in pids), "the servers are gone")
+    await wait_until(lambda: processes_of(public_root) == {}, "nothing is left")

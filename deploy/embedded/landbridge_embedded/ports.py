@@ -1,0 +1,50 @@
+"""TCP ports of one machine: fixed by the user, else those of the last run when still free, else any."""
+
+import contextlib
+import json
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from landbridge_embedded.errors import EmbeddedError
+from landbridge_embedded.process import write_private
+
+
+def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) -> dict[str, int]:
+    """Choose a port for every name and remember it in the file `memory`.
+
+    A remembered port that is taken now is replaced; a fixed one that is taken is an error.
+    """
+    remembered = _read(memory)
+    chosen: dict[str, int] = {}
+    with contextlib.ExitStack() as held:  # all are held until all are chosen, so that no two get the same
+        for name in names:
+            wanted = fixed.get(name, 0)
+            port = _hold(held, wanted) if wanted else _hold(held, remembered.get(name, 0)) or _hold(held, 0)
+            if not port:
+                raise EmbeddedError(
+                    f"port {wanted} for {name}: already in use; stop what listens there, or choose another"
+                )
+            chosen[name] = port
+    write_private(memory, json.dumps({**remembered, **chosen}, indent=2, sort_keys=True) + "\n")
+    return chosen
+
+
+def _hold(held: contextlib.ExitStack, port: int) -> int:
+    """Bind the port while choosing; 0 when it is taken."""
+    sock = held.enter_context(socket.socket())
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(("127.0.0.1", port))
+        sock.listen(1)
+    except (OSError, OverflowError):
+        return 0
+    return int(sock.getsockname()[1])
+
+
+def _read(memory: Path) -> dict[str, int]:
+    try:
+        found = json.loads(memory.read_text())
+        return {str(name): int(port) for name, port in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,76 @@
+"""What must be there before the services: schemas in Postgres, streams and durables in NATS. Safe to repeat."""
+
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from landbridge.bus.connection import BusSettings, connect
+from landbridge.bus.declare import declare
+from landbridge.bus.errors import BusError
+from landbridge.bus.streams import DEFAULT_BUDGET_BYTES
+from landbridge.store.database import Database
+from landbridge.store.errors import SchemaOutOfDateError, StoreError
+from landbridge.store.migrate import check_head, migrate, schema_of
+from landbridge_embedded.services import SERVICES
+
+_DISK_SHARE = 0.5  # of what is free now; the broker reserves it, but fills it only with messages
+
+
+def main() -> int:
+    """Prepare from LANDBRIDGE_POSTGRES_DSN, _NATS_URL, _NATS_CREDS; say what changed; exit code 1 with the reason."""
+    try:
+        asyncio.run(_prepare())
+    except (StoreError, BusError, OSError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    return 0
+
+
+async def _prepare() -> None:
+    dsn = os.environ["LANDBRIDGE_POSTGRES_DSN"]
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(migrate_needed(dsn), name="migrate")
+        tasks.create_task(declare_streams(), name="declare")
+
+
+async def migrate_needed(dsn: str) -> None:
+    """Migrate the services whose schema is not at its newest revision; alembic is loaded only then."""
+    for service in (spec.name for spec in SERVICES if spec.postgres):
+        db = await Database.open(dsn, schema_of(service), size=1)
+        try:
+            await check_head(db, service)
+            continue
+        except SchemaOutOfDateError:
+            pass
+        finally:
+            await db.close()
+        reached = await migrate(dsn, service)
+        if reached:
+            print(f"{service}: schema {schema_of(service)} is now at {reached}", flush=True)  # noqa: T201
+
+
+async def declare_streams() -> None:
+    """Declare the table of streams, within what the disk has."""
+    creds = os.environ.get("LANDBRIDGE_NATS_CREDS", "")
+    settings = BusSettings(url=os.environ["LANDBRIDGE_NATS_URL"], creds=Path(creds) if creds else None)
+    bus = await connect(settings, name="streams")
+    try:
+        for change in await declare(bus, budget_bytes=budget_bytes(Path(os.environ["LANDBRIDGE_STORE_DIR"]))):
+            print(change, flush=True)  # noqa: T201
+    finally:
+        await bus.drain()
+
+
+def budget_bytes(store: Path) -> int:
+    """Bytes that all streams may take: the usual budget, less on a small disk.
+
+    Remembered in the directory, because a stream's size must not change with what is free today.
+    """
+    memory = store / "budget"
+    if memory.exists():
+        return int(memory.read_text())
+    budget = min(DEFAULT_BUDGET_BYTES, int(shutil.disk_usage(store).free * _DISK_SHARE))
+    memory.write_text(f"{budget}\n")
+    return budget

@@ -1,0 +1,288 @@
+"""Runs Landbridge on one machine: servers, schemas and streams, then every service as a process of its own."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from landbridge_embedded import environments, sample, workloads
+from landbridge_embedded.control import ControlServer
+from landbridge_embedded.environments import LocalEnvironment
+from landbridge_embedded.errors import EmbeddedError
+from landbridge_embedded.keeper import Keeper, KeptState, Note, RestartPolicy
+from landbridge_embedded.layout import VARIABLE, DataDirectory
+from landbridge_embedded.ports import pick_ports
+from landbridge_embedded.process import http_body, http_ok, log_tail
+from landbridge_embedded.servers import External, Servers
+from landbridge_embedded.services import (
+    DISPATCHER_MODULE,
+    KEYS_MODULE,
+    PRELOAD,
+    PREPARE_MODULE,
+    SERVICES,
+    Addresses,
+    ServiceSpec,
+    admin_token,
+    dispatcher_environ,
+    inherited,
+    service_environ,
+)
+from landbridge_embedded.spawn import Job, Running, choose_spawner
+
+_SERVERS = ("nats", "nats-monitor", "postgres", "redis")
+_READY_S = 60.0
+_DRAIN_S = 20.0  # a little more than the services give themselves
+_POLL_S = 0.03
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """What `landbridge up` was asked for."""
+
+    data: DataDirectory
+    empty: bool = False
+    fixed_ports: Mapping[str, int] = field(default_factory=dict)
+    external: External = field(default_factory=External)
+    ready_s: float = _READY_S
+    services: tuple[ServiceSpec, ...] = SERVICES
+    dispatcher_module: str = DISPATCHER_MODULE
+    keys_module: str = KEYS_MODULE
+    prepare_module: str = PREPARE_MODULE
+    preload: tuple[str, ...] = PRELOAD
+
+
+class Supervisor:
+    """`run` returns after a stop was asked for and nothing is left running."""
+
+    def __init__(self, options: UpOptions, note: Note) -> None:
+        self._options, self._data, self._note = options, options.data, note
+        self._spawner = choose_spawner(list(options.preload), self._data.log_of("zygote"), self._title("zygote"))
+        self._ports: dict[str, int] = {}
+        self._servers: Servers | None = None
+        self._keepers: dict[str, Keeper] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._control = ControlServer(self._data.control_socket, self._answer)
+        self._stop = asyncio.Event()
+        self._keep_workloads = False
+        self._ready = False
+        self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._joining = asyncio.Lock()
+
+    def request_stop(self, *, keep_workloads: bool = False) -> None:
+        """Ask `run` to end; a second call kills what has not ended."""
+        if self._stop.is_set():
+            for keeper in self._keepers.values():
+                keeper.kill()
+        self._keep_workloads = self._keep_workloads or keep_workloads
+        self._stop.set()
+
+    async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
+        """Start everything, call `ready` with the state, run until stopped. EmbeddedError when it cannot start."""
+        self._data.create()
+        with self._data.held():
+            starting = asyncio.create_task(self._start(), name="start")
+            stopping = asyncio.create_task(self._stop.wait(), name="stop")
+            try:
+                await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                if starting.done():
+                    starting.result()
+                    self._ready = True
+                    self._write_state()
+                    ready(self.state())
+                    await stopping
+            finally:
+                for task in (starting, stopping):
+                    task.cancel()
+                await asyncio.gather(starting, stopping, return_exceptions=True)
+                await self._shut_down()
+
+    # -- starting -------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        data = self._data
+        local = environments.joined(data)
+        names = [*_SERVERS, *(spec.name for spec in self._options.services), *(item.service for item in local)]
+        self._ports = pick_ports(names, fixed=self._options.fixed_ports, memory=data.ports)
+        await self._spawner.start()
+        await self._control.start()
+        self._write_state()
+        await self._start_servers()
+        await self._prepare()
+        for spec in self._options.services:
+            self._keep(spec.name, self._service_job(spec))
+        for item in local:
+            self._keep(item.service, self._dispatcher_job(item))
+        await self._await_ready(list(self._keepers))
+        await sample.register(data, empty=self._options.empty, api=self._url("dashboard"), join=self._run_environment)
+        self._note("ready")
+
+    async def _start_servers(self) -> None:
+        started = time.monotonic()
+        self._servers = Servers(self._data, self._ports, self._options.external, self._note)
+        try:
+            await self._servers.start(self._broker_accounts)
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
+        for name, keeper in self._servers.keepers.items():
+            self._run_keeper(name, keeper)
+        self._note(f"PostgreSQL, NATS and Valkey run ({time.monotonic() - started:.1f} s)")
+
+    async def _broker_accounts(self) -> str:
+        """Make keys and credentials; return the broker's configuration of them."""
+        environ = {**inherited(), VARIABLE: str(self._data.root)}
+        await self._run_once("keys", self._options.keys_module, environ)
+        return self._data.broker_accounts.read_text()
+
+    async def _prepare(self) -> None:
+        """Bring schemas and streams to what this release needs."""
+        module = self._options.prepare_module
+        environ = {
+            **service_environ(ServiceSpec("prepare", module), self._addresses(), self._data),
+            "LANDBRIDGE_NATS_CREDS": str(self._data.creds / "streams.creds"),
+            "LANDBRIDGE_STORE_DIR": str(self._data.root / "nats"),
+        }
+        await self._run_once("prepare", module, environ)
+
+    async def _run_once(self, name: str, module: str, environ: Mapping[str, str]) -> None:
+        """Run one step in a process of its own. EmbeddedError with the end of its log when it fails."""
+        log = self._data.log_of(name)
+        running = await self._spawner.spawn(Job(name, module, environ, log, self._title(name)))
+        if await running.wait() != 0:
+            raise EmbeddedError(f"the step {name!r} failed; {log} says:\n{log_tail(log)}")
+
+    def _service_job(self, spec: ServiceSpec) -> Job:
+        environ = service_environ(spec, self._addresses(), self._data)
+        return Job(spec.name, spec.module, environ, self._data.log_of(spec.name), self._title(spec.name))
+
+    def _dispatcher_job(self, item: LocalEnvironment) -> Job:
+        environ = dispatcher_environ(item.name, self._addresses(), item.directory, self._ports[item.service])
+        if item.nats_url:
+            environ["LANDBRIDGE_NATS_URL"] = item.nats_url
+        log = self._data.log_of(item.service)
+        return Job(item.service, self._options.dispatcher_module, environ, log, self._title(item.service))
+
+    def _title(self, name: str) -> str:
+        return f"landbridge-{name} [{self._data.root}]"
+
+    def _keep(self, name: str, job: Job) -> None:
+        async def start() -> Running:
+            return await self._spawner.spawn(job)
+
+        self._run_keeper(name, Keeper(name, start, job.log, self._note, RestartPolicy()))
+
+    def _run_keeper(self, name: str, keeper: Keeper) -> None:
+        keeper.on_change = self._write_state
+        self._keepers[name] = keeper
+        task = asyncio.create_task(keeper.run(), name=f"keep-{name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _await_ready(self, names: list[str]) -> None:
+        """Wait until every /readyz agrees. EmbeddedError that says who does not, and why."""
+        deadline = time.monotonic() + self._options.ready_s
+        waiting = [name for name in names if name in self._ports and name not in _SERVERS]
+        while waiting:
+            answers = await asyncio.gather(*(http_ok(self._ports[name], "/readyz") for name in waiting))
+            waiting = [name for name, good in zip(waiting, answers, strict=True) if not good]
+            for name in waiting:
+                if self._keepers[name].state is KeptState.CRASH_LOOP:
+                    raise EmbeddedError(self._keepers[name].complaint())
+            if waiting and time.monotonic() >= deadline:
+                raise EmbeddedError(await self._why_not_ready(waiting))
+            await asyncio.sleep(_POLL_S)
+
+    async def _why_not_ready(self, names: list[str]) -> str:
+        lines = [f"not ready after {self._options.ready_s:.0f} s:"]
+        for name in names:
+            body = await http_body(self._ports[name], "/readyz?verbose")
+            lines += [f"{name}: {body.strip() or 'no answer'}", f"  {self._data.log_of(name)} says:"]
+            lines.append(log_tail(self._data.log_of(name), 6))
+        return "\n".join(lines)
+
+    async def _run_environment(self, name: str) -> None:
+        """Start the dispatcher of a joined environment, or start it again with what changed."""
+        async with self._joining:
+            item = environments.read(self._data, name)
+            if item.service in self._keepers:
+                await self._keepers.pop(item.service).stop(_DRAIN_S)
+            self._ports |= pick_ports([item.service], fixed=self._ports, memory=self._data.ports)
+            self._keep(item.service, self._dispatcher_job(item))
+            await self._await_ready([item.service])
+
+    # -- stopping -------------------------------------------------------------------------------------------------
+
+    async def _shut_down(self) -> None:
+        """Nothing of ours runs afterwards, except workloads that were to be kept."""
+        if self._keepers and not self._keep_workloads:
+            await workloads.stop_all(environments.joined(self._data), self._note)
+        services = [keeper for name, keeper in self._keepers.items() if name not in _SERVERS]
+        await asyncio.gather(*(keeper.stop(_DRAIN_S) for keeper in services))
+        await self._spawner.stop()
+        if self._servers is not None:
+            await self._servers.stop()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=_DRAIN_S)
+        if not self._keep_workloads:
+            await workloads.end_launchers(environments.joined(self._data), self._note)
+        await self._control.stop()
+        self._data.state.unlink(missing_ok=True)
+
+    # -- what others see ------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what state.json holds."""
+        return {
+            "pid": os.getpid(),
+            "ready": self._ready,
+            "startedAt": self._started_at,
+            "data": str(self._data.root),
+            "control": str(self._data.control_socket),
+            "natsUrl": self._servers.nats_url if self._servers else "",
+            "urls": {spec.name: self._url(spec.name) for spec in self._options.services},
+            "services": {
+                name: {"pid": keeper.pid, "port": self._ports.get(name, 0), "state": str(keeper.state)}
+                for name, keeper in self._keepers.items()
+            },
+        }
+
+    def sign_in_url(self) -> str:
+        """Return the link that opens the dashboard as administrator."""
+        return f"{self._url('dashboard')}/sign-in?token={admin_token(self._data)}"
+
+    def _url(self, service: str) -> str:
+        return f"http://127.0.0.1:{self._ports.get(service, 0)}"
+
+    def _addresses(self) -> Addresses:
+        assert self._servers is not None, "services start after the servers"
+        return Addresses(self._servers.nats_url, self._servers.postgres_dsn, self._servers.redis_url, self._ports)
+
+    def _write_state(self) -> None:
+        if not self._stop.is_set():
+            self._data.write_state(self.state())
+
+    async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        match request.get("command"):
+            case "status":
+                return await self._status()
+            case "start-environment":
+                await self._run_environment(str(request.get("name", "")))
+                return {"started": request.get("name")}
+            case "down":
+                self.request_stop(keep_workloads=bool(request.get("keepWorkloads")))
+                return {"stopping": True}
+            case other:
+                return {"error": f"unknown command {other!r}; expected status, start-environment or down"}
+
+    async def _status(self) -> dict[str, Any]:
+        state = self.state()
+        names = [name for name in state["services"] if name not in _SERVERS]
+        answers = await asyncio.gather(*(http_ok(self._ports[name], "/readyz") for name in names))
+        ready = dict(zip(names, answers, strict=True))
+        for name, row in state["services"].items():
+            keeper = self._keepers[name]
+            row["ready"] = ready.get(name, keeper.state is KeptState.RUNNING)
+            row["restarts"], row["lastExit"] = keeper.restarts, keeper.last_exit
+        return state
