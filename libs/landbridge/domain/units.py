@@ -15,12 +15,12 @@ DURATION_MS_MAX: Final = 36_500 * 86_400_000  # a hundred years
 
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18}
-_DURATION: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_DURATION: Final = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _RATE: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 _NUMBER: Final = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([A-Za-z]{0,2})")
 _DURATION_TEXT: Final = re.compile(
-    r"(?=[0-9])(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?(?:([0-9]{1,12})s)?(?:([0-9]{1,15})ms)?"
+    r"(?=[0-9])(?:([0-9]{1,9})w)?(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m(?!s))?(?:([0-9]{1,12})s)?(?:([0-9]{1,15})ms)?"
 )
 _RATE_TEXT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kMGT]?)bit/s")
 _PERCENT_TEXT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)%")
@@ -151,7 +151,7 @@ def format_duration(milliseconds: int) -> str:
         return "0s"
     parts: list[str] = []
     rest = milliseconds
-    for unit, scale in _DURATION.items():
+    for unit, scale in list(_DURATION.items())[1:]:  # weeks are read, never written
         count, rest = divmod(rest, scale)
         if count:
             parts.append(f"{count}{unit}")
