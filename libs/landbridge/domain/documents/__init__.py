@@ -4,18 +4,23 @@ Pure: no clock, no I/O. What a document means among others (does the queue exist
 """
 
 from landbridge.domain.documents.canonical import canonical_json, digest
+from landbridge.domain.documents.catalogue import Catalogue
 from landbridge.domain.documents.kinds import API_VERSION, KINDS, Kind, find_kind
 from landbridge.domain.documents.read import Document, Refusal, read_document, read_documents
+from landbridge.domain.documents.render import Rendered, render
 
 __all__ = [
     "API_VERSION",
     "KINDS",
+    "Catalogue",
     "Document",
     "Kind",
     "Refusal",
+    "Rendered",
     "canonical_json",
     "digest",
     "find_kind",
     "read_document",
     "read_documents",
+    "render",
 ]

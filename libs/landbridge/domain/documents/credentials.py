@@ -52,6 +52,14 @@ _REFERENCE: Final = re.compile(
     r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|<[^<>]*>|\*+|x{3,}"
 )
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
+# Whatever `_SHAPES` finds holds one of these, or a long run of capitals.
+_SHAPE_MARKS: Final = (
+    "AKIA", "ASIA", "AROA", "AIDA", "ABIA", "ACCA", "-----BEGIN", "eyJ", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
+    "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "xox", "sk-", "sk_", "rk_", "hf_", "AIza", "ya29.", "GOCSPX",
+    "npm_", "pypi-", "dckr_", "SG.", "hvs.", "hvb.", "dop_", "Key=", "sig=", "Signature=", "://", "uthorization",
+)  # fmt: skip
+_CAPITALS: Final = re.compile(r"[A-Z2-7]{57}")
+_HEX: Final = re.compile(r"[0-9a-f]+")
 _PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _SECRET_WORDS: Final = frozenset((
     "SECRET", "SECRETS", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PWD", "APIKEY", "CREDENTIAL", "CREDENTIALS",
@@ -81,7 +89,20 @@ def credential_in(text: str) -> str:
     return found or _encoded(text)
 
 
+def might_hold_credential(text: str) -> bool:
+    """Tell quickly whether a long text may hold a credential anywhere; only false is certain."""
+    if _may_have_shape(text) or _ASSIGNED.search(text) or _PERCENT.search(text):
+        return True
+    return any(not _HEX.fullmatch(match[0]) and _encoded(match[0]) for match in _BASE64.finditer(text))
+
+
+def _may_have_shape(text: str) -> bool:
+    return any(mark in text for mark in _SHAPE_MARKS) or _CAPITALS.search(text) is not None
+
+
 def _shape(text: str) -> str:
+    if not _may_have_shape(text):
+        return ""
     match = _SHAPES.search(text)
     return "" if match is None or match.lastgroup is None else _KIND[match.lastgroup]
 
@@ -102,8 +123,10 @@ def _encoded(text: str) -> str:
     if len(text) < 24:
         return ""
     for number, match in enumerate(_BASE64.finditer(text)):
-        if number >= 16:
+        if number >= 64:
             break
+        if _HEX.fullmatch(match[0]):
+            continue
         run = match[0].rstrip("=")[:4096].replace("-", "+").replace("_", "/")
         try:
             plain = b64decode(run + "=" * (-len(run) % 4), validate=True).decode("ascii")

@@ -44,6 +44,7 @@ def strip(annotation: Any) -> Any:
             return annotation
 
 
+@lru_cache(maxsize=2048)
 def format_of(annotation: Any) -> str:
     """Return the named format of a text type such as Duration, or an empty string."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
@@ -59,17 +60,24 @@ def format_of(annotation: Any) -> str:
     return format_of(base)
 
 
-def step(annotation: Any, part: str | int) -> Any:
-    """Return the type one step below, or None where the model knows no such place."""
+@lru_cache(maxsize=8192)
+def _step(annotation: Any, part: str) -> Any:
     plain = strip(annotation)
     if isinstance(plain, type) and issubclass(plain, BaseModel):
-        return fields_of(plain).get(str(part)) if isinstance(part, str) else None
+        return fields_of(plain).get(part)
     origin, args = typing.get_origin(plain), typing.get_args(plain)
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(part, str):
-        return args[1]
-    if origin is tuple and isinstance(part, int):
-        return args[0]
-    return None
+    return args[1] if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping) else None
+
+
+@lru_cache(maxsize=2048)
+def _element(annotation: Any) -> Any:
+    plain = strip(annotation)
+    return typing.get_args(plain)[0] if typing.get_origin(plain) is tuple else None
+
+
+def step(annotation: Any, part: str | int) -> Any:
+    """Return the type one step below, or None where the model knows no such place."""
+    return _step(annotation, part) if isinstance(part, str) else _element(annotation)
 
 
 def at_path(model: type[BaseModel], path: Path) -> Any:
@@ -144,12 +152,10 @@ def formatted(model: type[BaseModel], value: object) -> Iterator[tuple[Path, str
             if name:
                 yield path, name, item
             continue
-        keys: list[str | int] = []
-        if isinstance(item, Mapping):
-            keys = list(item)
-        elif isinstance(item, list):
-            keys = list(range(len(item)))
-        for key in reversed(keys):
-            inner = step(annotation, key)
-            if inner is not None and _has_formats(inner):
-                stack.append(((*path, key), inner, item[key]))  # type: ignore[index]
+        if isinstance(item, dict):
+            for key in reversed(item):
+                inner = _step(annotation, key)
+                if inner is not None and _has_formats(inner):
+                    stack.append(((*path, key), inner, item[key]))
+        elif isinstance(item, list) and _has_formats(element := _element(annotation)):
+            stack.extend(((*path, index), element, item[index]) for index in range(len(item) - 1, -1, -1))

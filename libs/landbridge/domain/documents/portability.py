@@ -11,10 +11,15 @@ from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from landbridge.domain.documents.credentials import credential_in, secret_after_flag, secret_in_variable
+from landbridge.domain.documents.credentials import (
+    credential_in,
+    might_hold_credential,
+    secret_after_flag,
+    secret_in_variable,
+)
 from landbridge.domain.documents.places import Path
 from landbridge.domain.documents.source import Source
-from landbridge.domain.documents.walk import Text, list_at, map_at, texts
+from landbridge.domain.documents.walk import Text, all_text, list_at, map_at, texts
 from landbridge.domain.errors import Problem
 
 _USE_CLASS: Final = "ask for a capability class under spec.resources.accelerator.class, such as gpu-80gb"
@@ -108,18 +113,26 @@ _ENDPOINT: Final = _rule(
     r"(?<![\d])2852039166(?![\d])",
 )
 _PROVIDER_RULES: Final = (_BUCKET, _REGISTRY, _PRINCIPAL, _ENDPOINT, _INSTANCE)
-_ANY_PROVIDER: Final = re.compile(
-    r"://|\.(?:com|io|net|dev|cloud|internal|app|aws|cn|ms|core|metal|n?ano|micro|small|medium|\d{0,3}x?large|storage)"
-    r"|standard_|basic_|arn:|subscriptions/|ocid1|projects/|-(?:high|mega|ultra|edge|max|standard|custom|micro|medium|small|hyper)"
-    r"|(?:pod|ct\dl?[pe]|tpu7x)-|(?:VM|BM)\.|x\d[a-z]{0,2}-\d|ecs\.|gpu_|\d\.\d|::|2852039166",
-    re.IGNORECASE,
-)
+# Whatever a rule finds holds one of these, in lower case: a text without any needs no rule.
+_MARKS: Final = (
+    "://", ".com", ".io", ".net", ".dev", ".cloud", ".internal", ".app", ".aws", ".cn", ".ms", ".core.", ".storage.",
+    "large", ".metal", ".nano", ".micro", ".small", ".medium", "standard_", "basic_", "arn:", "subscriptions/", "ocid1",
+    "projects/", "-high", "-mega", "-ultra", "-edge", "-max", "-standard", "-custom", "-micro", "-medium", "-small",
+    "-hyper", "pod-", "ct4p", "ct5", "ct6", "tpu7x", "vm.", "bm.", "gpu_", "169.254", "100.100", "fd00:", "2852039166",
+    "googleapis", "google.com", "scaleway",
+)  # fmt: skip
+_SIZED: Final = re.compile(r"x\d[a-z]{0,2}-\d{1,3}x\d")
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]"
 )
 
 # Fields where people explain: a reason may name the machine that was measured. Secrets are refused there as well.
 _EXPLAINS: Final = frozenset(("description", "reason", "justification"))
+
+
+def _may_name_provider(text: str) -> bool:
+    lower = text.lower()
+    return any(mark in lower for mark in _MARKS) or _SIZED.search(lower) is not None
 
 
 def portability_problems(source: Source, kind: str) -> Iterator[Problem]:
@@ -130,10 +143,11 @@ def portability_problems(source: Source, kind: str) -> Iterator[Problem]:
     """
     portable = kind in ("Operation", "Component", "Preset")
     rules = _PROVIDER_RULES if portable else (_BUCKET, _REGISTRY, _PRINCIPAL)
-    for item in texts(source.value):
-        if source.is_spoiled(item.path):
-            continue
-        yield from _judge(source, item, rules)
+    everything = all_text(source.value)
+    if not everything.isascii() or _may_name_provider(everything) or might_hold_credential(everything):
+        for item in texts(source.value):
+            if not source.is_spoiled(item.path):
+                yield from _judge(source, item, rules)
     if portable:
         yield from _variables(source)
         yield from _arguments(source)
@@ -146,7 +160,7 @@ def _judge(source: Source, item: Text, rules: tuple[_Rule, ...]) -> Iterator[Pro
         message = f"{secret} may not be part of a document"
         yield source.problem(item.path, "credential", message, _DROP_CREDENTIAL, at_key=item.is_key)
         return
-    if not _ANY_PROVIDER.search(plain) or any(part in _EXPLAINS for part in item.path[-1:]):
+    if not _may_name_provider(plain) or any(part in _EXPLAINS for part in item.path[-1:]):
         return
     for rule in rules:
         if rule.pattern.search(plain):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from landbridge.domain.documents.json_source import JsonText
 from landbridge.domain.documents.places import Path, Place, Places, path_text
 from landbridge.domain.documents.text import BIDI, character_problem, decode, forbidden_character
-from landbridge.domain.documents.walk import texts
+from landbridge.domain.documents.walk import all_text, texts
 from landbridge.domain.documents.yaml_source import read_yaml
 from landbridge.domain.errors import Problem
 
@@ -81,6 +81,8 @@ def _from_yaml(text: str, offset: int) -> Source:
 
 def _check_characters(source: Source) -> None:
     """Refuse what escaped characters can smuggle into a text that looks clean."""
+    if not forbidden_character(all_text(source.value)):
+        return
     for item in texts(source.value):
         found = forbidden_character(item.text)
         if found and not (BIDI.fullmatch(found) and source.is_spoiled(item.path)):
@@ -88,3 +90,5 @@ def _check_characters(source: Source) -> None:
             path = item.path[:-1] if item.is_key else item.path
             source.problems.append(source.problem(path, problem.code, problem.message, problem.suggestion))
             source.spoiled.add(item.path)
+            # Half a surrogate pair cannot be written as UTF-8 at all, so nothing further can be said.
+            source.broken = source.broken or "\ud800" <= found <= "\udfff"

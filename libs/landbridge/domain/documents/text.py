@@ -52,8 +52,6 @@ def decode(body: bytes, limit: int = MAX_DOCUMENT_BYTES) -> str | Problem:
 
 
 def _refuse_characters(text: str) -> Problem | None:
-    if text.isascii() and text.isprintable():
-        return None
     found = _CONTROL.search(text) or BIDI.search(text)
     if found is None:
         return None
@@ -74,8 +72,6 @@ def character_problem(path: str, character: str) -> Problem:
 
 def forbidden_character(text: str) -> str:
     """Return the first character of `text` that is allowed nowhere, or an empty string."""
-    if text.isprintable() and text.isascii():
-        return ""
     found = _CONTROL.search(text) or BIDI.search(text)
     return found[0] if found else ""
 

@@ -22,18 +22,34 @@ def texts(value: object, path: Path = ()) -> Iterator[Text]:
         here, item = stack.pop()
         if isinstance(item, str):
             yield Text(here, item)
-        elif isinstance(item, Mapping):
-            stack.extend(((*here, key), item[key]) for key in reversed(list(item)))
+        elif isinstance(item, dict):
+            stack.extend(((*here, key), item[key]) for key in reversed(item))
             for key in item:
                 yield Text((*here, key), key, is_key=True)
         elif isinstance(item, list):
             stack.extend(((*here, index), item[index]) for index in range(len(item) - 1, -1, -1))
 
 
+def all_text(value: object) -> str:
+    """Return every key and text value, one a line: what holds for none of it holds for no part of it."""
+    parts: list[str] = []
+    stack: list[object] = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+        elif isinstance(item, dict):
+            parts.extend(item)
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+    return "\n".join(parts)
+
+
 def at(value: object, *path: str | int) -> object:
     """Return what stands at a path, or None."""
     for part in path:
-        if isinstance(value, Mapping) and isinstance(part, str):
+        if isinstance(value, dict) and isinstance(part, str):
             value = value.get(part)
         elif isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value):
             value = value[part]
@@ -51,7 +67,7 @@ def text_at(value: object, *path: str | int) -> str:
 def map_at(value: object, *path: str | int) -> Mapping[str, object]:
     """Return the map at a path, or an empty one."""
     found = at(value, *path)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def list_at(value: object, *path: str | int) -> list[object]:
