@@ -33,7 +33,7 @@ SERVICES = (
     ServiceSpec("contract-verifier", "landbridge_contract_verifier.__main__"),
     ServiceSpec("lineage", "landbridge_lineage.__main__", redis=True),
     ServiceSpec("alerting", "landbridge_alerting.__main__"),
-    ServiceSpec("dashboard", "landbridge_dashboard.__main__", redis=True),
+    ServiceSpec("dashboard", "landbridge_dashboard.__main__", postgres=False),
 )
 # Imported once before the services are forked: what they share, then they themselves.
 PRELOAD = (
@@ -54,6 +54,8 @@ PRELOAD = (
     DISPATCHER_MODULE,
 )
 
+# The dashboard signs sessions; the services whose answers its pages show accept them.
+_READ_BY_BROWSERS = frozenset({"dashboard", "lineage", "alerting"})
 # Services that others call over HTTP; each learns their addresses.
 _CALLED = ("intake", "lineage", "contract-verifier", "alerting", "dashboard")
 
@@ -97,7 +99,7 @@ def service_environ(spec: ServiceSpec, addresses: Addresses, data: DataDirectory
         environ[f"LANDBRIDGE_{name.replace('-', '_').upper()}_URL"] = addresses.url_of(name)
     if spec.name == "contract-verifier":
         environ["LANDBRIDGE_KEYS_DIR"] = str(data.keys)
-    if spec.name == "dashboard":
+    if spec.name in _READ_BY_BROWSERS:
         environ["LANDBRIDGE_SESSION_KEY"] = _secret(data.keys / "session")
     return environ
 
