@@ -1,0 +1,174 @@
+"""An environment as constraints and preferences see it: built once per change, read for every operation.
+
+A candidate is one contract version of one environment together with its evidence, its link, its control flags and the
+catalogue. Parts that did not change are the same objects in the next candidate, which is how caches tell what changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from landbridge.domain import claims
+from landbridge.domain.capacity import claimed_capacity, proven_capacity
+from landbridge.domain.catalogue import EMPTY, Catalogue
+from landbridge.domain.contract import Contract
+from landbridge.domain.evidence import NO_EVIDENCE, ClaimState
+
+
+class Source(StrEnum):
+    """The parts of a candidate, each of which changes by an event of its own."""
+
+    CONTRACT = "contract"
+    EVIDENCE = "evidence"
+    LINK = "link"
+    CONTROL = "control"
+    CATALOGUE = "catalogue"
+
+
+class LinkState(StrEnum):
+    """Whether the centre hears an environment."""
+
+    CONNECTED = "connected"
+    LOST = "lost"
+    RECONCILING = "reconciling"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Whether the centre hears the environment, and what its dispatcher says of itself."""
+
+    state: LinkState = LinkState.NEVER
+    since: datetime | None = None
+    features: frozenset[str] = frozenset()
+    executor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What an operator asked of the environment."""
+
+    paused: bool = False
+    draining: bool = False
+    reason: str = ""
+    by: str = ""
+
+
+NO_LINK = Link()
+NO_CONTROL = Control()
+ACTIVE = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSet:
+    """All evidence of an environment, for the contract version that was probed."""
+
+    contract_version: int = 0
+    states: Mapping[str, ClaimState] = field(default_factory=dict)
+
+
+NO_EVIDENCE_SET = EvidenceSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One contract version of one environment, ready to be judged."""
+
+    contract: Contract
+    phase: str
+    evidence: Mapping[str, ClaimState] = field(default_factory=dict)
+    evidence_version: int = 0
+    link: Link = NO_LINK
+    control: Control = NO_CONTROL
+    catalogue: Catalogue = EMPTY
+    claimed: Mapping[str, int] = field(default_factory=dict)
+    proven: Mapping[str, int] = field(default_factory=dict)
+    regions: frozenset[str] = frozenset()
+    jurisdictions: frozenset[str] = frozenset()
+
+    @property
+    def environment(self) -> str:
+        return self.contract.environment
+
+    @property
+    def contract_version(self) -> int:
+        return self.contract.version
+
+
+def build_candidate(
+    contract: Contract,
+    phase: str = ACTIVE,
+    *,
+    evidence: Mapping[str, ClaimState] = NO_EVIDENCE,
+    evidence_version: int = 0,
+    link: Link = NO_LINK,
+    control: Control = NO_CONTROL,
+    catalogue: Catalogue = EMPTY,
+) -> Candidate:
+    """Put a candidate together and work out what follows from its parts."""
+    return Candidate(
+        contract=contract,
+        phase=phase,
+        evidence=evidence,
+        evidence_version=evidence_version,
+        link=link,
+        control=control,
+        catalogue=catalogue,
+        claimed=claimed_capacity(contract),
+        proven=proven_capacity(contract, evidence),
+        regions=frozenset(contract.location.regions),
+        jurisdictions=frozenset(contract.location.jurisdictions),
+    )
+
+
+def build_candidates(
+    versions: Sequence[tuple[Contract, str]],
+    *,
+    evidence: EvidenceSet = NO_EVIDENCE_SET,
+    link: Link = NO_LINK,
+    control: Control = NO_CONTROL,
+    catalogue: Catalogue = EMPTY,
+) -> tuple[Candidate, ...]:
+    """Return the candidates of one environment, the newest contract version first.
+
+    Only active versions take work; an environment without any is represented by its newest version, so that it is
+    judged, and explained, all the same. `versions` are contracts with their phases.
+    """
+    newest_first = sorted(versions, key=lambda item: -item[0].version)
+    chosen = [item for item in newest_first if item[1] == ACTIVE] or newest_first[:1]
+    probed = next((contract for contract, _ in versions if contract.version == evidence.contract_version), None)
+    return tuple(
+        build_candidate(
+            contract,
+            phase,
+            evidence=evidence_for(contract, evidence, probed),
+            evidence_version=evidence.contract_version,
+            link=link,
+            control=control,
+            catalogue=catalogue,
+        )
+        for contract, phase in chosen
+    )
+
+
+def evidence_for(contract: Contract, evidence: EvidenceSet, probed: Contract | None) -> Mapping[str, ClaimState]:
+    """Return the evidence that counts for one contract version: all of its own, of another only for equal claims."""
+    if contract.version == evidence.contract_version:
+        return evidence.states
+    if probed is None:
+        return NO_EVIDENCE
+    return {
+        claim: state for claim, state in evidence.states.items() if _claimed(contract, claim) == _claimed(probed, claim)
+    }
+
+
+def _claimed(contract: Contract, claim: str) -> object:
+    """Return what a contract says under a claim's name; for claims about the whole environment, how it runs work."""
+    section, _, name = claim.partition(".")
+    if section in ("classes", "connections", "storage", "links"):
+        named: Mapping[str, object] = getattr(contract, section)
+        return named.get(name)
+    if claim in (claims.RUNTIME, claims.CLOCK, claims.SELF_STOP):
+        return contract.runtime
+    return contract.boundaries

@@ -1,0 +1,63 @@
+"""Hard rules, one a file. A violated one makes an environment ineligible; all violations are kept."""
+
+from typing import Final
+
+from landbridge.domain.constraints.architecture import Architecture
+from landbridge.domain.constraints.base import Constraint
+from landbridge.domain.constraints.compute import Compute
+from landbridge.domain.constraints.connections import Connections
+from landbridge.domain.constraints.contract_phase import ContractPhase
+from landbridge.domain.constraints.control import Control
+from landbridge.domain.constraints.controls import Controls
+from landbridge.domain.constraints.deadline import Deadline
+from landbridge.domain.constraints.dispatcher_features import DispatcherFeatures
+from landbridge.domain.constraints.environment_choice import EnvironmentChoice
+from landbridge.domain.constraints.evidence import Evidence
+from landbridge.domain.constraints.hardware import Hardware
+from landbridge.domain.constraints.identity import Identity
+from landbridge.domain.constraints.kubernetes import Kubernetes
+from landbridge.domain.constraints.link import Link
+from landbridge.domain.constraints.maintenance import Maintenance
+from landbridge.domain.constraints.model_licence import ModelLicence
+from landbridge.domain.constraints.movement import DataMovement
+from landbridge.domain.constraints.operated_by import OperatedBy
+from landbridge.domain.constraints.project_choice import ProjectChoice
+from landbridge.domain.constraints.queue_routing import QueueRouting
+from landbridge.domain.constraints.recovery import Recovery
+from landbridge.domain.constraints.residency import Residency
+from landbridge.domain.constraints.runtime_form import RuntimeForm
+from landbridge.domain.constraints.security_tier import SecurityTier
+from landbridge.domain.constraints.site_policy import SitePolicy
+from landbridge.domain.constraints.workload_type import WorkloadType
+
+# In the order in which a person would ask: may it, can it, does it work, is it there. The order of violations follows.
+CONSTRAINTS: Final[tuple[Constraint, ...]] = (
+    EnvironmentChoice(),
+    QueueRouting(),
+    ProjectChoice(),
+    SitePolicy(),
+    Residency(),
+    SecurityTier(),
+    Controls(),
+    OperatedBy(),
+    ModelLicence(),
+    DataMovement(),
+    WorkloadType(),
+    RuntimeForm(),
+    Architecture(),
+    Kubernetes(),
+    DispatcherFeatures(),
+    Hardware(),
+    Compute(),
+    Connections(),
+    Identity(),
+    Recovery(),
+    Deadline(),
+    Evidence(),
+    ContractPhase(),
+    Maintenance(),
+    Control(),
+    Link(),
+)
+
+__all__ = ["CONSTRAINTS", "Constraint"]

@@ -1,0 +1,46 @@
+"""The environment has processors of an architecture that the operation can run on."""
+
+from datetime import datetime
+
+from landbridge.domain.candidate import Candidate
+from landbridge.domain.constraints.base import OK, Rule, Violations, listed
+from landbridge.domain.requirements import Requirements
+from landbridge.domain.violation import Kind, Violation
+
+
+class Architecture(Rule):
+    """Codes: `architecture-not-offered`, `architecture-not-stated`, `no-image-variant`."""
+
+    name = "architecture"
+    fields = ("architectures", "image_variants", "accelerator", "command")
+
+    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
+        if not requirements.architectures and not requirements.image_variants:
+            return OK
+        offered = candidate.contract.runtime.architectures
+        return self._processors(requirements, offered) + self._variants(requirements, candidate, offered)
+
+    def _processors(self, requirements: Requirements, offered: tuple[str, ...]) -> Violations:
+        wanted = requirements.architectures
+        if not wanted or any(architecture in offered for architecture in wanted):
+            return OK
+        if not offered:
+            return (
+                Violation(self.name, "architecture-not-stated", Kind.MISCONFIGURED, listed(wanted), "nothing stated"),
+            )
+        return (Violation(self.name, "architecture-not-offered", Kind.NEVER, listed(wanted), listed(offered)),)
+
+    def _variants(self, requirements: Requirements, candidate: Candidate, offered: tuple[str, ...]) -> Violations:
+        """Without a digest of its own an image can only start through one of its variants."""
+        variants = requirements.image_variants
+        if not variants or (requirements.command and candidate.contract.runtime.executor == "process"):
+            return OK
+        asked = requirements.accelerator
+        for architecture, accelerator in variants:
+            if architecture and architecture not in offered:
+                continue
+            if not accelerator or (asked is not None and accelerator == asked.name):
+                return OK
+        brought = listed("/".join(filter(None, variant)) for variant in variants)
+        found = f"architectures {listed(offered, 'not stated')}"
+        return (Violation(self.name, "no-image-variant", Kind.NEVER, f"one of the variants {brought}", found),)

@@ -1,0 +1,53 @@
+"""The operation can be finished by its deadline: staging its data and running take time."""
+
+from datetime import datetime, timedelta
+
+from landbridge.domain.candidate import Candidate, Source
+from landbridge.domain.constraints.base import OK, Rule, Violations, moment
+from landbridge.domain.requirements import Requirements
+from landbridge.domain.staging import staging
+from landbridge.domain.violation import Kind, Violation
+
+
+class Deadline(Rule):
+    """Codes: `deadline-passed`, `deadline-too-close`, `staging-time-unknown`.
+
+    Without an expected duration only what is certain counts: that the deadline has not passed, and the staging time.
+    """
+
+    name = "deadline"
+    fields = ("deadline", "expected_ms", "connections")
+    reads = frozenset({Source.CONTRACT, Source.CATALOGUE})
+    timed = True
+
+    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:
+        deadline = requirements.deadline
+        if deadline is None:
+            return OK
+        told = f"to be finished by {moment(deadline)}"
+        if now >= deadline:
+            return (Violation(self.name, "deadline-passed", Kind.NEVER, told, "that moment has passed"),)
+        needed, source = _needed(requirements, candidate)
+        if needed is None:
+            return (Violation(self.name, "staging-time-unknown", Kind.MISCONFIGURED, told, source),)
+        if now + needed > deadline:
+            found = f"{needed.total_seconds():.0f} s needed to stage and run ({source})"
+            return (Violation(self.name, "deadline-too-close", Kind.NEVER, told, found),)
+        return OK
+
+    def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:
+        deadline = requirements.deadline
+        if deadline is None or now >= deadline:
+            return None
+        needed, _ = _needed(requirements, candidate)
+        if needed is None or now + needed > deadline:
+            return deadline
+        # The first moment at which it is too late, not the last at which it is not.
+        return deadline - needed + timedelta(microseconds=1)
+
+
+def _needed(requirements: Requirements, candidate: Candidate) -> tuple[timedelta | None, str]:
+    stage = staging(requirements, candidate)
+    if stage.seconds is None:
+        return None, stage.source
+    return timedelta(seconds=stage.seconds, milliseconds=requirements.expected_ms), stage.source

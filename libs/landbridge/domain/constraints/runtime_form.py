@@ -1,0 +1,42 @@
+"""The environment's executor can start what the operation brings: a program, or an image."""
+
+from datetime import datetime
+from typing import Final
+
+from landbridge.domain.candidate import Candidate
+from landbridge.domain.constraints.base import OK, Rule, Violations
+from landbridge.domain.requirements import Requirements
+from landbridge.domain.violation import Kind, Violation
+
+PROGRAM: Final = "a program"
+IMAGE: Final = "an image"
+
+# What each executor starts. A program inside an image counts as an image; with both, either will do.
+STARTS: Final = {
+    "process": frozenset({PROGRAM}),
+    "slurm": frozenset({PROGRAM}),
+    "simulated": frozenset({PROGRAM, IMAGE}),
+    "kubernetes": frozenset({IMAGE}),
+    "managed-endpoint": frozenset({IMAGE}),
+}
+
+
+class RuntimeForm(Rule):
+    """Codes: `form-not-startable`, `executor-unknown`, `nothing-to-start`."""
+
+    name = "runtime-form"
+    fields = ("command", "image")
+
+    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
+        executor = candidate.contract.runtime.executor
+        starts = STARTS.get(executor)
+        if starts is None:
+            known = "one of " + ", ".join(sorted(STARTS))
+            return (Violation(self.name, "executor-unknown", Kind.MISCONFIGURED, known, executor or "no executor"),)
+        if (requirements.command and PROGRAM in starts) or (requirements.image and IMAGE in starts):
+            return OK
+        found = f"the {executor} executor, which starts {' or '.join(sorted(starts))}"
+        if not (requirements.command or requirements.image):
+            return (Violation(self.name, "nothing-to-start", Kind.MISCONFIGURED, "a command or an image", "neither"),)
+        brought = f"to start {IMAGE if requirements.image else PROGRAM}"
+        return (Violation(self.name, "form-not-startable", Kind.NEVER, brought, found),)

@@ -1,0 +1,75 @@
+"""Where an operation may run: one function for every path, whether new, queued, moved, retried, failed over or forced.
+
+`evaluate_eligibility` is the definition. `eligibility_index` answers the same question faster for the same inputs.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+
+from landbridge.domain.candidate import Candidate
+from landbridge.domain.constraints import CONSTRAINTS, Constraint
+from landbridge.domain.requirements import RequirementClass, Requirements
+from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
+from landbridge.domain.violation import Violation
+
+NO_INPUTS: Mapping[str, str] = {}
+
+
+def judge(
+    requirements: Requirements, candidate: Candidate, constraints: Sequence[Constraint], now: datetime
+) -> EligibilityVerdict:
+    """Judge one candidate by every constraint; keep all violations, in the order of the constraints."""
+    violations: list[Violation] = []
+    until: datetime | None = None
+    for constraint in constraints:
+        found = constraint.check(requirements, candidate, now)
+        if found:
+            violations += found
+        if constraint.timed:
+            holds = constraint.holds_until(requirements, candidate, now)
+            if holds is not None and (until is None or holds < until):
+                until = holds
+    return EligibilityVerdict(candidate.environment, candidate.contract_version, tuple(violations), until)
+
+
+def combine(verdicts: Sequence[EligibilityVerdict]) -> EligibilityVerdict:
+    """Make one verdict of those about an environment's active contract versions, newest first.
+
+    The newest version that fits is the one to use; if none fits, the newest tells why. The answer may change when any
+    of them does.
+    """
+    chosen = next((verdict for verdict in verdicts if not verdict.violations), verdicts[0])
+    until = min((v.valid_until for v in verdicts if v.valid_until is not None), default=None)
+    return chosen if until == chosen.valid_until else chosen._replace(valid_until=until)
+
+
+def evaluate_eligibility(
+    requirement_class: RequirementClass,
+    candidates: Iterable[Candidate],
+    now: datetime,
+    constraints: Sequence[Constraint] = CONSTRAINTS,
+    inputs: Mapping[str, str] = NO_INPUTS,
+) -> Assessment:
+    """Judge every environment for one class of operations. The order of `candidates` does not matter."""
+    ordered = sorted(candidates, key=_place)
+    requirements = requirement_class.requirements
+    verdicts = tuple(
+        combine([judge(requirements, candidate, constraints, now) for candidate in versions])
+        for _, versions in groupby(ordered, key=_environment)
+    )
+    return Assessment(
+        id=assessment_id(requirement_class.key, verdicts),
+        requirement_class=requirement_class.key,
+        at=now,
+        verdicts=verdicts,
+        inputs=inputs,
+    )
+
+
+def _environment(candidate: Candidate) -> str:
+    return candidate.environment
+
+
+def _place(candidate: Candidate) -> tuple[str, int]:
+    return candidate.environment, -candidate.contract_version
