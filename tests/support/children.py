@@ -35,7 +35,7 @@ class Child:
                 env={**self._environ, **more},
                 stdout=log,
                 stderr=log,
-                preexec_fn=lambda: die_with_parent(signal.SIGKILL, parent),
+                preexec_fn=lambda: die_with_parent(signal.SIGKILL, parent),  # noqa: PLW1509 - one C call, no locks taken
             )
 
     @property

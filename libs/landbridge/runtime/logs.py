@@ -110,5 +110,5 @@ def _leave(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[s
 
 
 def get(name: str) -> Any:
-    """Return a logger that tells its module as `logger`."""
-    return structlog.get_logger().bind(logger=name)
+    """Return a logger that tells its module as `module`. It takes on the configuration when it is first used."""
+    return structlog.get_logger(module=name)

@@ -5,6 +5,8 @@ carried on, so that one instrumented service sees the whole path. An operation w
 its id: the trace of an operation can be found by its id alone.
 """
 
+import os
+import random
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +20,11 @@ from landbridge.runtime.ids import new_ids
 _FLAGS_SAMPLED = "01"
 _HEX_TRACE = 32
 _EXPORT_TIMEOUT_SECONDS = 5
+# Span ids have to differ, not to be secret; a call of the system for each would cost a microsecond.
+_SPAN_IDS = random.Random(secrets.randbits(128))  # noqa: S311
+
+
+os.register_at_fork(after_in_child=lambda: _SPAN_IDS.seed(secrets.randbits(128)))
 
 
 def mint(about: str = "") -> str:
@@ -25,7 +32,7 @@ def mint(about: str = "") -> str:
     trace = about.replace("-", "")
     if len(trace) != _HEX_TRACE or not all(c in "0123456789abcdef" for c in trace):
         trace = secrets.token_hex(16)
-    return f"00-{trace}-{secrets.token_hex(8)}-{_FLAGS_SAMPLED}"
+    return f"00-{trace}-{_SPAN_IDS.getrandbits(64) or 1:016x}-{_FLAGS_SAMPLED}"
 
 
 def is_traceparent(text: str) -> bool:

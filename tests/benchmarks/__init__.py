@@ -1,0 +1,1 @@
+"""Benchmarks of the control plane: figures come from measurement only."""
