@@ -216,8 +216,6 @@ class Supervisor:
 
     async def _shut_down(self) -> None:
         """Nothing of ours runs afterwards, except workloads that were to be kept."""
-        if self._keepers and not self._keep_workloads:
-            await workloads.stop_all(environments.joined(self._data), self._note)
         services = [keeper for name, keeper in self._keepers.items() if name not in _SERVERS]
         await asyncio.gather(*(keeper.stop(_DRAIN_S) for keeper in services))
         await self._spawner.stop()
@@ -225,8 +223,7 @@ class Supervisor:
             await self._servers.stop()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=_DRAIN_S)
-        if not self._keep_workloads:
-            await workloads.end_launchers(environments.joined(self._data), self._note)
+        await workloads.leave(environments.joined(self._data), self._note, keep=self._keep_workloads)
         await self._control.stop()
         self._data.state.unlink(missing_ok=True)
 
