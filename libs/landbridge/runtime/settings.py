@@ -1,6 +1,5 @@
 """Settings from the environment, prefix LANDBRIDGE_, refused before anything starts and with every problem at once."""
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,6 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "LANDBRIDGE_"
-MINIMUM_SIMILARITY = 0.85
 
 
 class SettingsError(Exception):
@@ -98,13 +96,21 @@ def load(kind: type[S], *, needs: tuple[str, ...] = ()) -> S:
 
 
 def misspelt(kind: type[Settings], environ: Mapping[str, str]) -> list[str]:
-    """Return one line for each variable that is almost, but not quite, a setting's name."""
-    known = {PREFIX + name.upper() for name in kind.model_fields}
+    """Return one line for each variable that is a setting's name but for one letter."""
+    known = sorted(PREFIX + name.upper() for name in kind.model_fields)
     lines: list[str] = []
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=MINIMUM_SIMILARITY)
-            # A setting of another service may be near by chance; only a name that differs in a letter or two is one.
-            if near and near[0] not in environ and abs(len(near[0]) - len(name)) <= 1:
-                lines.append(f"{name}: no such setting; did you mean {near[0]}?")
+            near = [right for right in known if right not in environ and _one_letter_apart(name, right)]
+            lines += [f"{name}: no such setting; did you mean {right}?" for right in near[:1]]
     return lines
+
+
+def _one_letter_apart(one: str, other: str) -> bool:
+    """Tell whether one insertion, deletion, change or swap of neighbours turns one text into the other."""
+    shorter, longer = sorted((one, other), key=len)
+    same = next((i for i, letter in enumerate(shorter) if letter != longer[i]), len(shorter))
+    if len(longer) == len(shorter):
+        swapped = shorter[same : same + 2] == longer[same : same + 2][::-1]
+        return shorter[same + 1 :] == longer[same + 1 :] or (swapped and shorter[same + 2 :] == longer[same + 2 :])
+    return len(longer) - len(shorter) == 1 and shorter[same:] == longer[same + 1 :]

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -194,6 +195,7 @@ class Database:
         Raises StoreError for a DSN that cannot be read.
         """
         try:
+            _ = urlsplit(dsn).port  # the driver reads the DSN only when it connects
             pool = await asyncpg.create_pool(
                 dsn,
                 min_size=0,

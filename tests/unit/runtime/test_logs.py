@@ -1,0 +1,77 @@
+"""Logs: JSON lines, context, and no secret in any of them."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from landbridge.runtime import logs
+from landbridge.runtime.logs import REDACTED, redact, redact_text
+
+SECRETS = [
+    "postgresql://landbridge:hunter2@127.0.0.1:5432/landbridge",
+    "Bearer lb_hunter2hunter2hunter2",
+    "eyJhbGciOiJlZDI1NTE5In0.eyJodW50ZXIyIjoxfQ.hunter2",
+    "SUACHUNTER2HUNTER2HUNTER2HUNTER2HUNTER2HUNTER2HUNTER2HUNTER2HUNTE",
+]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    out = io.StringIO()
+    monkeypatch.setattr("sys.stderr", out)
+    handlers = logging.getLogger().handlers[:]
+    logs.configure("intake", level="info", form="json")
+    yield out
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    logging.getLogger().handlers[:] = handlers
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_secrets_are_told_by_their_shape(secret: str) -> None:
+    text = redact_text(f"could not connect: {secret} refused")
+    assert "hunter2" not in text.lower()
+    assert REDACTED in text
+    assert text.endswith("refused")
+
+
+def test_the_host_of_a_url_stays_readable() -> None:
+    assert redact_text(SECRETS[0]) == f"postgresql://landbridge:{REDACTED}@127.0.0.1:5432/landbridge"
+
+
+def test_secrets_are_told_by_their_key_at_any_depth() -> None:
+    cleaned = redact({"a": [{"password": "x", "apiKey": "y", "tokens": 3}], "admin_token": "z", "name": "n"})
+    assert cleaned == {
+        "a": [{"password": REDACTED, "apiKey": REDACTED, "tokens": 3}],
+        "admin_token": REDACTED,
+        "name": "n",
+    }
+
+
+def test_a_line_is_json_with_service_and_context_and_without_secrets(lines: io.StringIO) -> None:
+    structlog.contextvars.bind_contextvars(operation="op-1")
+    logs.get("m").warning("lost", dsn=SECRETS[0], error=f"with {SECRETS[1]}", count=3)
+    found = json.loads(lines.getvalue())
+    assert found["service"] == "intake"
+    assert (found["operation"], found["module"], found["count"], found["level"]) == ("op-1", "m", 3, "warning")
+    assert "hunter2" not in lines.getvalue()
+
+
+def test_library_logs_are_json_too_with_their_exceptions_redacted(lines: io.StringIO) -> None:
+    try:
+        raise ValueError(SECRETS[0])
+    except ValueError:
+        logging.getLogger("uvicorn.error").exception("failed for %s", SECRETS[1])
+    found = json.loads(lines.getvalue())
+    assert found["logger"] == "uvicorn.error"
+    assert "ValueError" in found["exception"]
+    assert "hunter2" not in lines.getvalue()
+
+
+def test_debug_lines_are_dropped_at_level_info(lines: io.StringIO) -> None:
+    logs.get("m").debug("noise")
+    assert lines.getvalue() == ""
