@@ -1,0 +1,1 @@
+"""Executors: how work is started, watched and stopped in one kind of environment."""

@@ -1,0 +1,1 @@
+"""Local processes: a launcher per environment, a guardian per workload. Standard library only below `launcher`."""

@@ -1,0 +1,357 @@
+"""The simulated executor: everything happens in the dispatcher's process, by one timer over one heap."""
+
+import asyncio
+import heapq
+import itertools
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from pathlib import Path
+
+from landbridge.domain import features
+from landbridge.domain.ownership.environment_model import FINAL, FinalReport, SlotPhase
+from landbridge.domain.ownership.leases import NO_LEASE, HeldLease, StartVerdict, start_verdict
+from landbridge.domain.ownership.policy import Disconnection
+from landbridge.schema.wire.command_v1 import Probe
+from landbridge.schema.wire.report_v1 import EvidenceResult, Resolved
+from landbridge_dispatch.executors.bindings import Bindings, Simulation
+from landbridge_dispatch.executors.protocol import (
+    Burial,
+    Capacity,
+    Chunk,
+    Finding,
+    OutputFile,
+    RefusedError,
+    SlotKey,
+    SlotView,
+    StopOrder,
+    Work,
+)
+from landbridge_dispatch.executors.resolution import check_acceptance
+from landbridge_dispatch.executors.simulated.ending import contents_of, output_bytes
+from landbridge_dispatch.executors.simulated.journal import Journal
+from landbridge_dispatch.executors.simulated.model import Model
+from landbridge_dispatch.executors.simulated.slot import BURIED_PLAN, Slot, read_slots
+
+JOURNAL_FILE = "simulated.journal"
+START_WAIT_MS = 15_000
+COMPACT_BYTES = 64 * 2**20
+_START, _FINISH, _TIMEOUT, _KILL, _LEASE, _CHECKPOINT = range(6)
+
+
+class SimulatedExecutor:
+    """The executor `simulated`."""
+
+    name = "simulated"
+    features = (*features.PROCESS_FEATURES, *(features.type_feature(kind) for kind in features.WORKLOAD_TYPES[1:]))
+
+    def __init__(self, bindings: Bindings) -> None:
+        self._bindings = bindings
+        self._model = Model(bindings.simulation or Simulation())
+        self._journal = Journal(Path(bindings.home) / JOURNAL_FILE)
+        self._slots: dict[SlotKey, Slot] = {}
+        self._heap: list[tuple[int, int, int, Slot]] = []
+        self._numbers = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0
+        self._changed: dict[SlotKey, Slot] = {}
+        self._wake = asyncio.Event()
+        self._lease = NO_LEASE
+        self._active = 0
+        self._resolved = Resolved(workload="simulated", host="simulated", executor=self.name)
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Read the journal; running work goes on as if this process had never been away."""
+        self._bindings.home.mkdir(parents=True, exist_ok=True)
+        self._slots = read_slots(self._journal.read())
+        self._compact()
+        self._active = sum(slot.phase not in FINAL for slot in self._slots.values())
+        for slot in self._slots.values():
+            if slot.phase is SlotPhase.RUNNING:
+                self._schedule_run(slot)
+                if slot.stopping:
+                    self._push(_now_ms(), _KILL, slot)
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._journal.close()
+
+    def hold_lease(self, lease: HeldLease) -> None:
+        self._lease = lease
+
+    async def check(self, work: Work) -> None:
+        check_acceptance(self._bindings, work)
+        self._model.plan(work.operation, work.epoch, work.view.spec)
+
+    # -- slots ---------------------------------------------------------------------------------------------------------
+
+    async def occupy(self, works: Sequence[Work]) -> list[SlotView | RefusedError | None]:
+        results = [self._occupy(work) for work in works]
+        self._journal.flush()
+        if self._journal.size > COMPACT_BYTES:
+            self._compact()
+        return results
+
+    def _occupy(self, work: Work) -> SlotView | RefusedError | None:
+        key = SlotKey(work.operation, work.epoch)
+        found = self._slots.get(key)
+        if found is not None:
+            return found.view(self._resolved)
+        epoch, spec = work.epoch, work.view.spec
+        try:
+            check_acceptance(self._bindings, work)
+            plan = self._model.plan(work.operation, epoch, spec)
+        except RefusedError as refusal:
+            return refusal
+        slot = Slot(
+            key=key,
+            term=work.term,
+            spec_sha256=work.spec_sha256,
+            project=work.project,
+            policy=work.policy,
+            plan=plan,
+            contents=contents_of(work.operation, f"e{epoch.generation}-{epoch.counter}", spec),
+        )
+        self._slots[key] = slot
+        self._active += 1
+        self._journal.add(slot.occupied())
+        return None
+
+    async def regrant(self, key: SlotKey, term: int) -> None:
+        slot = self._slots[key]
+        slot.term = max(slot.term, term)
+        self._note(slot, "g", slot.term)
+
+    async def start(self, keys: Sequence[SlotKey]) -> None:
+        now = _now_ms()
+        for key in keys:
+            slot = self._slots.get(key)
+            if slot is not None and slot.phase is SlotPhase.CREATED and not slot.wait_until_ms:
+                slot.wait_until_ms = now + slot.plan.delay_ms + START_WAIT_MS
+                if slot.plan.delay_ms:
+                    self._push(now + slot.plan.delay_ms, _START, slot)
+                else:
+                    self._start(slot, now)
+        self._journal.flush()
+
+    def _start(self, slot: Slot, now: int) -> None:
+        """Start it if the lease allows it at this very moment."""
+        verdict = start_verdict(slot.term, self._lease, now)
+        if verdict is StartVerdict.START:
+            slot.phase, slot.started_ms, slot.started_at = SlotPhase.RUNNING, now, time.time()
+            self._journal.add(slot.entry("s", now, slot.started_at))
+            self._schedule_run(slot)
+            self._announce(slot)
+        elif verdict is StartVerdict.NEVER or now >= slot.wait_until_ms:
+            self._entomb(slot, "no-lease")
+        else:
+            self._push(now + 100, _START, slot)
+
+    def _schedule_run(self, slot: Slot) -> None:
+        plan, started = slot.plan, slot.started_ms
+        self._push(started + plan.duration_ms, _FINISH, slot)
+        if plan.timeout_ms and plan.timeout_ms < plan.duration_ms:
+            self._push(started + plan.timeout_ms, _TIMEOUT, slot)
+        if plan.checkpoint_after_ms >= 0:
+            self._push(started + plan.checkpoint_after_ms, _CHECKPOINT, slot)
+        if slot.policy.self_stopping:
+            self._push(self._lease.valid_until, _LEASE, slot)
+
+    # -- the timer -----------------------------------------------------------------------------------------------------
+
+    def _push(self, due_ms: int, kind: int, slot: Slot) -> None:
+        heapq.heappush(self._heap, (due_ms, next(self._numbers), kind, slot))
+        if self._timer is None or due_ms < self._timer_at:
+            self._arm(due_ms)
+
+    def _arm(self, due_ms: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = due_ms
+        delay_s = max(0, due_ms - _now_ms()) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        now = _now_ms()
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            _, _, kind, slot = heapq.heappop(heap)
+            if slot.phase not in FINAL:
+                self._happen(kind, slot, now)
+        self._journal.flush()
+        if heap and (self._timer is None or heap[0][0] < self._timer_at):
+            self._arm(heap[0][0])
+
+    def _happen(self, kind: int, slot: Slot, now: int) -> None:
+        if kind == _FINISH:
+            self._finish(slot, "")
+        elif kind == _START and slot.phase is SlotPhase.CREATED:
+            self._start(slot, now)
+        elif kind == _TIMEOUT:
+            self._finish(slot, "timeout")
+        elif kind == _KILL:
+            self._finish(slot, slot.stopping)
+        elif kind == _CHECKPOINT:
+            epoch = slot.key.epoch
+            slot.checkpoint = f"{slot.key.operation}/e{epoch.generation}-{epoch.counter}/sealed-1/manifest.json"
+            self._note(slot, "c", slot.checkpoint)
+            self._announce(slot)
+        elif kind == _LEASE:
+            self._see_lease(slot, now)
+
+    def _see_lease(self, slot: Slot, now: int) -> None:
+        """Stop the work in time if the lease is not renewed; its whole patience counts from the lease's end."""
+        ends = self._lease.valid_until
+        if now < ends:
+            self._push(ends, _LEASE, slot)
+        elif now < ends + slot.policy.within_ms:
+            self._push(min(now + 1000, ends + slot.policy.within_ms), _LEASE, slot)
+        else:
+            self._finish(slot, "self-stopped")
+
+    def _finish(self, slot: Slot, cause: str) -> None:
+        slot.finish(cause, time.time())
+        self._active -= 1
+        self._journal.add(slot.entry("f", cause, slot.ended_at))
+        self._announce(slot)
+
+    def _entomb(self, slot: Slot, reason: str) -> None:
+        slot.entomb(reason, time.time(), denied=True, ended=True)
+        self._active -= 1
+        self._note(slot, "t", reason, slot.ended_at, True, True)
+        self._announce(slot)
+
+    def _note(self, slot: Slot, kind: str, *facts: object) -> None:
+        self._journal.add(slot.entry(kind, *facts))
+        self._journal.flush()
+
+    # -- what changed --------------------------------------------------------------------------------------------------
+
+    def _announce(self, slot: Slot) -> None:
+        self._changed[slot.key] = slot
+        self._wake.set()
+
+    async def observe(self) -> AsyncIterator[list[SlotView]]:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            changed, self._changed = self._changed, {}
+            yield [slot.view(self._resolved) for slot in changed.values()]
+
+    async def inventory(self) -> list[SlotView]:
+        return [slot.view(self._resolved) for slot in self._slots.values()]
+
+    async def look(self, key: SlotKey) -> SlotView | None:
+        slot = self._slots.get(key)
+        return None if slot is None else slot.view(self._resolved)
+
+    # -- ends ----------------------------------------------------------------------------------------------------------
+
+    async def stop(self, orders: Sequence[StopOrder]) -> None:
+        now = _now_ms()
+        for order in orders:
+            slot = self._slots.get(order.key)
+            if slot is None or slot.phase in FINAL:
+                continue
+            if slot.phase is SlotPhase.CREATED:
+                self._entomb(slot, order.reason)
+                continue
+            slot.stopping = slot.stopping or order.reason
+            self._note(slot, "x", slot.stopping)
+            wait_ms = order.grace_ms if slot.plan.ignore_term and not order.force else 0
+            self._push(now + wait_ms, _KILL, slot)
+
+    async def bury(self, burials: Sequence[Burial]) -> None:
+        for burial in burials:
+            slot = self._slots.get(burial.key)
+            if slot is None:
+                slot = self._new_grave(burial)
+            elif slot.phase not in FINAL:
+                self._active -= 1
+                slot.entomb(burial.report.reason, time.time(), denied=True, ended=False)
+                self._note(slot, "t", slot.reason, slot.ended_at, True, False)
+            await self.record(burial.key, burial.report)
+
+    def _new_grave(self, burial: Burial) -> Slot:
+        slot = Slot(
+            key=burial.key,
+            term=burial.term,
+            spec_sha256="",
+            project=burial.project,
+            policy=Disconnection(),
+            plan=BURIED_PLAN,
+        )
+        self._slots[burial.key] = slot
+        self._journal.add(slot.occupied())
+        slot.entomb(burial.report.reason, time.time(), denied=True, ended=False)
+        self._note(slot, "t", slot.reason, slot.ended_at, True, False)
+        return slot
+
+    async def record(self, key: SlotKey, report: FinalReport) -> None:
+        slot = self._slots.get(key)
+        if slot is None:
+            return
+        implied = slot.ended and slot.remains is not None and slot.remains.ending.outcome == report.outcome
+        if implied and slot.reason == report.reason:
+            return
+        slot.final = FinalReport(report.state, report.outcome, report.reason)
+        self._note(slot, "a", report.state, report.outcome, report.reason)
+
+    async def settle(self, key: SlotKey, term: int) -> None:
+        slot = self._slots.get(key)
+        if slot is not None:
+            slot.settled_term = term
+            self._journal.add(slot.entry("d", term))
+
+    async def remove(self, keys: Sequence[SlotKey]) -> None:
+        for key in keys:
+            slot = self._slots.pop(key, None)
+            if slot is not None:
+                self._journal.add(slot.entry("r"))
+        self._journal.flush()
+
+    def _compact(self) -> None:
+        entries: Iterable[tuple[object, ...]] = (entry for slot in self._slots.values() for entry in slot.entries())
+        self._journal.rewrite(entries)
+
+    # -- what people ask -----------------------------------------------------------------------------------------------
+
+    async def logs(self, key: SlotKey, *, offset: int = 0, limit: int = 65_536, tail: int = 0) -> Chunk | None:
+        slot = self._slots.get(key)
+        if slot is None:
+            return None
+        text = (slot.plan.log or "simulated: started") + "\n" if slot.started_at else ""
+        text += f"simulated: ended {slot.reason or 'as declared'}\n" if slot.remains is not None else ""
+        return _slice(text.encode(), offset, limit, tail, ended=slot.ended)
+
+    async def outputs(self, key: SlotKey) -> dict[str, list[OutputFile]] | None:
+        slot = self._slots.get(key)
+        if slot is None:
+            return None
+        remains = slot.remains.outputs if slot.remains is not None else {}
+        return {name: [OutputFile("", output.bytes)] for name, output in remains.items()}
+
+    async def output_chunk(self, key: SlotKey, name: str, *, offset: int = 0, limit: int = 65_536) -> Chunk | None:
+        slot = self._slots.get(key)
+        output = slot.remains.outputs.get(name) if slot is not None and slot.remains is not None else None
+        return None if output is None else _slice(output_bytes(output.path), offset, limit, 0, ended=True)
+
+    def capacity(self) -> Capacity:
+        return Capacity(self._model.slots, self._active, 0, 0)
+
+    async def probe(self, probe: Probe) -> Finding | None:
+        """Answer for the declared model: there is nothing else to look at."""
+        return Finding(EvidenceResult.PROVEN, "simulated", f"declared by the model, not observed: {probe.kind}")
+
+
+def _slice(body: bytes, offset: int, limit: int, tail: int, *, ended: bool) -> Chunk:
+    start = max(0, len(body) - tail) if tail else min(offset, len(body))
+    data = body[start : start + limit]
+    return Chunk(data, start + len(data), ended and start + len(data) >= len(body))
+
+
+def _now_ms() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000

@@ -1,0 +1,164 @@
+"""What a dispatcher reads of an accepted operation: a typed view of the effective specification's bytes.
+
+Intake has validated the whole document; here only the fields that starting and stopping need are decoded, which keeps
+the hot path short. Durations become milliseconds, quantities bytes or millicores.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from landbridge.domain import units
+from landbridge.domain.ownership.policy import Disconnection, OnDisconnect
+
+STOP_GRACE_MS = 30_000
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """What an operation says about itself."""
+
+    name: str = ""
+    project: str = ""
+
+
+class Input(msgspec.Struct, frozen=True, rename="camel"):
+    """Data to read."""
+
+    connection: str = ""
+    path: str = ""
+
+
+class Output(msgspec.Struct, frozen=True, rename="camel"):
+    """An artifact to write."""
+
+    connection: str = ""
+    path: str = ""
+
+
+class Checkpoints(msgspec.Struct, frozen=True, rename="camel"):
+    """Where progress is sealed."""
+
+    connection: str = ""
+    path: str = ""
+
+
+class Source(msgspec.Struct, frozen=True, rename="camel"):
+    """Code of a Git connection at one commit."""
+
+    connection: str = ""
+    commit: str = ""
+    repository: str = ""
+    path: str = ""
+
+
+class Requests(msgspec.Struct, frozen=True, rename="camel"):
+    """What each replica needs, as quantities."""
+
+    cpu: str = ""
+    memory: str = ""
+
+
+class Accelerator(msgspec.Struct, frozen=True, rename="camel"):
+    """Accelerators of one capability class."""
+
+    class_: str = msgspec.field(default="", name="class")
+    count: int = 1
+
+
+class Resources(msgspec.Struct, frozen=True, rename="camel"):
+    """Requests and accelerators."""
+
+    requests: Requests = Requests()
+    accelerator: Accelerator | None = None
+
+
+class DeclaredDisconnection(msgspec.Struct, frozen=True, rename="camel"):
+    """The disconnection policy as written."""
+
+    policy: str = ""
+    checkpoint_within: str = ""
+    stop_after: str = ""
+    grace: str = ""
+
+
+class Lifecycle(msgspec.Struct, frozen=True, rename="camel"):
+    """Times and policies of an attempt."""
+
+    timeout: str = ""
+    stop_grace: str = ""
+    expected_duration: str = ""
+    disconnection: DeclaredDisconnection = DeclaredDisconnection()
+
+
+class Criterion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One acceptance criterion as written."""
+
+    metric: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+    output: str = ""
+    exists: bool | None = None
+    min_size: str = ""
+    sha256: str = ""
+    exit_codes: tuple[int, ...] = ()
+
+
+class Spec(msgspec.Struct, frozen=True, rename="camel"):
+    """What is wanted, as far as an executor is concerned."""
+
+    type: str = "job"
+    replicas: int = 1
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    inputs: Mapping[str, Input] = {}
+    outputs: Mapping[str, Output] = {}
+    checkpoints: Checkpoints | None = None
+    source: Source | None = None
+    resources: Resources = Resources()
+    identity: str = ""
+    lifecycle: Lifecycle = Lifecycle()
+    acceptance: tuple[Criterion, ...] = ()
+    data_class: str = "internal"
+
+    def connections(self) -> frozenset[str]:
+        """Return the logical connections that the operation names."""
+        named = {part.connection for part in self.inputs.values()}
+        named |= {part.connection for part in self.outputs.values()}
+        if self.checkpoints is not None:
+            named.add(self.checkpoints.connection)
+        if self.source is not None:
+            named.add(self.source.connection)
+        return frozenset(named - {""})
+
+
+class Operation(msgspec.Struct, frozen=True, rename="camel"):
+    """An accepted operation."""
+
+    metadata: Metadata = Metadata()
+    spec: Spec = Spec()
+
+
+_decoder = msgspec.json.Decoder(Operation)
+
+
+def read_operation(spec: bytes) -> Operation:
+    """Decode the effective specification's bytes. Raises msgspec.MsgspecError."""
+    return _decoder.decode(spec)
+
+
+@lru_cache(maxsize=4096)
+def milliseconds(duration: str, default: int = 0) -> int:
+    """Return a written duration in milliseconds; `default` where it is not stated."""
+    return units.parse_duration(duration) if duration else default
+
+
+@lru_cache(maxsize=256)
+def disconnection_of(lifecycle: Lifecycle) -> Disconnection:
+    """Return the declared policy with its times, as the rules of ownership count them."""
+    declared = lifecycle.disconnection
+    policy = OnDisconnect(declared.policy or "continue")
+    within = declared.checkpoint_within if policy is OnDisconnect.CHECKPOINT_THEN_STOP else declared.stop_after
+    grace_ms = milliseconds(declared.grace, milliseconds(lifecycle.stop_grace, STOP_GRACE_MS))
+    return Disconnection(policy, milliseconds(within), grace_ms)
