@@ -1,0 +1,196 @@
+"""Every statement that reads lineage's tables for people. A `None` for projects means all of them."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from landbridge.schema.wire.event_v1 import Assessment, Decision, OperationRefused
+from landbridge.store import Database
+from landbridge_lineage.fold import ASSESSED, DECIDED, Fact
+from landbridge_lineage.state import State, decode
+from landbridge_lineage.writes import Cell
+
+_assessment: Final = msgspec.json.Decoder(Assessment)
+_decision: Final = msgspec.json.Decoder(Decision)
+_refused: Final = msgspec.json.Decoder(OperationRefused)
+
+
+class Cursor(NamedTuple):
+    """Where a page ended: lists go from the newest to the oldest."""
+
+    at: datetime
+    id: str
+
+    def text(self) -> str:
+        return base64.urlsafe_b64encode(f"{self.at.isoformat()} {self.id}".encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Read what `text` wrote. Raises ValueError for anything else."""
+        try:
+            at, _, key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition(" ")
+            return cls(datetime.fromisoformat(at), str(UUID(key)))
+        except (binascii.Error, UnicodeDecodeError, ValueError) as error:
+            raise ValueError("cursor: expected one from an earlier answer") from error
+
+
+class Wanted(NamedTuple):
+    """What a list of operations is narrowed to; empty parts narrow nothing."""
+
+    projects: Sequence[str] | None = None
+    queue: str = ""
+    environment: str = ""
+    phases: Sequence[str] = ()
+    since: datetime | None = None
+    before: Cursor | None = None
+    limit: int = 50
+
+
+class Round(NamedTuple):
+    """What was found and decided in one round."""
+
+    round: int
+    assessment_id: str
+    decision_id: str
+    environment: str
+
+
+T = TypeVar("T")
+
+
+class Page(NamedTuple, Generic[T]):
+    """Some items and where the next ones start."""
+
+    items: list[T]
+    cursor: str
+
+
+async def operations(db: Database, wanted: Wanted) -> Page[State]:
+    """Return accepted operations, newest first."""
+    conditions: list[str] = ["accepted_at is not null"]
+    values: list[Any] = []
+
+    def narrow(condition: str, value: object) -> None:
+        values.append(value)
+        conditions.append(condition.replace("?", f"${len(values)}"))
+
+    if wanted.projects is not None:
+        narrow("project = any(?)", list(wanted.projects))
+    if wanted.queue:
+        narrow("queue = ?", wanted.queue)
+    if wanted.environment:
+        narrow("environment = ?", wanted.environment)
+        conditions.append("environment <> ''")
+    if wanted.phases:
+        narrow("phase = any(?)", list(wanted.phases))
+        if "completed" not in wanted.phases:
+            conditions.append("phase <> 'completed'")  # what the index of phases holds
+    if wanted.since is not None:
+        narrow("accepted_at >= ?", wanted.since)
+    if wanted.before is not None:
+        values += [wanted.before.at, wanted.before.id]
+        conditions.append(f"(accepted_at, id) < (${len(values) - 1}, ${len(values)}::uuid)")
+    values.append(wanted.limit + 1)
+    # Only fixed texts and parameter numbers are put together here.
+    sql = (
+        f"select id, accepted_at, state from operation where {' and '.join(conditions)} "  # noqa: S608
+        f"order by accepted_at desc, id desc limit ${len(values)}"
+    )
+    rows = await db.fetch(sql, *values)
+    shown = rows[: wanted.limit]
+    cursor = Cursor(shown[-1][1], str(shown[-1][0])).text() if len(rows) > wanted.limit else ""
+    return Page([decode(row[2]) for row in shown], cursor)
+
+
+async def operation(db: Database, operation_id: str) -> State | None:
+    """Return one accepted operation."""
+    text = await db.fetchval("select state from operation where id = $1 and accepted_at is not null", operation_id)
+    return decode(text) if text is not None else None
+
+
+async def facts(db: Database, operation_id: str) -> list[Fact]:
+    """Return what happened to one operation, in the order in which it was told."""
+    rows = await db.fetch(
+        """select operation, project, lane, number, ref, event, id, at, body from fact
+           where operation = $1 order by id, lane, number""",
+        operation_id,
+    )
+    return [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7], r[8]) for r in rows]
+
+
+def rounds(known: Sequence[Fact]) -> list[Round]:
+    """Return the rounds of an operation, the latest word of each."""
+    found: dict[int, Round] = {}
+    for fact in known:
+        before = found.get(fact.number, Round(fact.number, "", "", ""))
+        if fact.lane == ASSESSED:
+            found[fact.number] = before._replace(assessment_id=fact.ref)
+        elif fact.lane == DECIDED:
+            environment = str(msgspec.json.decode(fact.body)["environment"])
+            found[fact.number] = before._replace(decision_id=fact.ref, environment=environment)
+    return [found[number] for number in sorted(found)]
+
+
+async def assessment(db: Database, assessment_id: str) -> Assessment | None:
+    body = await db.fetchval("select body from assessment where id = $1", assessment_id)
+    return _assessment.decode(body) if body is not None else None
+
+
+async def latest_of_class(db: Database, requirement_class: str) -> Assessment | None:
+    """Return the newest verdict of a requirement class."""
+    body = await db.fetchval(
+        "select a.body from class_verdict v join assessment a on a.id = v.assessment_id where v.requirement_class = $1",
+        requirement_class,
+    )
+    return _assessment.decode(body) if body is not None else None
+
+
+async def decision(db: Database, decision_id: str) -> Decision | None:
+    body = await db.fetchval("select body from decision where id = $1", decision_id)
+    return _decision.decode(body) if body is not None else None
+
+
+async def refusals(
+    db: Database, projects: Sequence[str] | None, since: datetime | None, before: Cursor | None, limit: int
+) -> Page[tuple[str, str, OperationRefused]]:
+    """Return refused submissions, newest first: (id, project, what was said)."""
+    rows = await db.fetch(
+        """select id, project, at, body from refusal
+           where ($1::text[] is null or project = any($1)) and at >= coalesce($2, timestamptz '-infinity')
+             and ($3::timestamptz is null or (at, id) < ($3, $4::uuid))
+           order by at desc, id desc limit $5""",
+        list(projects) if projects is not None else None,
+        since,
+        before.at if before else None,
+        before.id if before else None,
+        limit + 1,
+    )
+    shown = rows[:limit]
+    cursor = Cursor(shown[-1][2], str(shown[-1][0])).text() if len(rows) > limit else ""
+    return Page([(str(row[0]), row[1], _refused.decode(row[3])) for row in shown], cursor)
+
+
+async def tally(db: Database) -> dict[Cell, int]:
+    """Return how many operations there are of each kind."""
+    rows = await db.fetch("select project, queue, environment, phase, operations from tally where operations <> 0")
+    return {Cell(row[0], row[1], row[2], row[3]): row[4] for row in rows}
+
+
+async def oldest_waiting(db: Database) -> dict[tuple[str, str], datetime]:
+    """Return since when the oldest waiting operation of each (project, queue) waits."""
+    rows = await db.fetch(
+        """select t.project, t.queue, min(o.accepted_at) as at
+           from (select distinct project, queue, phase from tally
+                 where operations > 0 and phase in ('accepted', 'queued', 'retrying')) t
+           cross join lateral (
+               select accepted_at from operation
+               where phase = t.phase and phase <> 'completed' and project = t.project and queue = t.queue
+               order by accepted_at limit 1) o
+           group by t.project, t.queue"""
+    )
+    return {(row[0], row[1]): row[2] for row in rows}
