@@ -105,7 +105,7 @@ async def _operations(query: Query, cookie: str, _: str, params: Values) -> tupl
     asked = {name: value for name, value in filters.items() if value}
     listed = await query.lineage("operations", cookie, limit=50, cursor=params.get("cursor", ""), **asked)
     rows = [views.operation_row(each) for each in listed["items"]]
-    cursor = listed.get("next") or listed.get("nextCursor") or ""
+    cursor = listed["cursor"] or ""
     described = ", ".join(f"{name} {value}" for name, value in asked.items())
     values = {
         "operations": rows,

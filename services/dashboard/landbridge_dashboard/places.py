@@ -27,9 +27,9 @@ def environment_card(item: Json) -> dict[str, Any]:
         "name": item["environment"],
         "tone": tone,
         "state": shown,
-        "where": item.get("where") or ", ".join(item.get("jurisdictions", ())) or "location not stated",
+        "where": where(item) or "location not stated",
         "executor": item.get("executor") or "no dispatcher yet",
-        "running": (item.get("counts") or {}).get("running", 0),
+        "running": (item.get("phases") or {}).get("running", 0),
         "proven": evidence.get("proven", 0),
         "claims": claims,
         "evidence_tone": "good" if claims and evidence.get("proven") == claims else "warn" if claims else "",
@@ -95,9 +95,9 @@ def contract_spec(detail: Json) -> Json:
     return spec if isinstance(spec, dict) else {}
 
 
-def where(spec: Json) -> str:
+def where(item: Json) -> str:
     """Return regions and jurisdictions in one line."""
-    location = spec.get("location") or {}
+    location = item.get("location") or {}
     return ", ".join([*location.get("regions", ()), *location.get("jurisdictions", ())])
 
 
@@ -125,20 +125,14 @@ def contract_facts(detail: Json) -> list[tuple[str, str]]:
 
 def queue_rows(items: Sequence[Json]) -> list[dict[str, Any]]:
     """Return one row a queue."""
-    rows = []
-    for item in items:
-        phases: Json = item.get("counts") or item.get("phases") or {}
-        spec: Json = item.get("spec") or {}
-        waiting = sum(phases.get(phase, 0) for phase in ("accepted", "queued", "retrying"))
-        limit = item.get("concurrency", spec.get("concurrency"))
-        rows.append(
-            {
-                "name": item.get("queue") or item.get("name", ""),
-                "waiting": waiting,
-                "active": sum(phases.get(phase, 0) for phase in ("pending", "running")),
-                "priority": item.get("priority", spec.get("priority", 0)),
-                "concurrency": "no limit" if limit is None else limit,
-                "oldest": clock(item.get("oldestWaiting") or item.get("oldestWaitingAt")),
-            }
-        )
-    return rows
+    return [
+        {
+            "name": item["queue"],
+            "waiting": item["waiting"],
+            "active": item["active"],
+            "priority": item["spec"].get("priority", 0),
+            "concurrency": item["spec"].get("concurrency", "no limit"),
+            "oldest": clock((item.get("oldestWaiting") or {}).get("since")),
+        }
+        for item in items
+    ]
