@@ -76,6 +76,13 @@ class SampleService(Service):
         async def handled() -> dict[str, int]:
             return {"handled": sum(loop.handled for loop in self.loops)}
 
+    async def prepare(self) -> None:
+        if os.environ.get("SAMPLE_CRASHES"):
+            self.spawn("crash", self._crash())
+
+    async def _crash(self) -> None:
+        raise RuntimeError("background work failed")
+
 
 def _handler() -> Handler:
     return handle

@@ -9,6 +9,7 @@ from typing import Any
 from landbridge.runtime import failpoints, logs
 from landbridge.runtime.settings import S, SettingsError, load
 
+EXIT_FAILED = 1
 EXIT_SETTINGS = 2
 # Allocation is mostly short-lived messages: look for cycles rarely.
 _GC_THRESHOLD = (50_000, 20, 50)
@@ -45,8 +46,12 @@ def run_service(make: Callable[[S], Any], kind: type[S], name: str, *, needs: tu
     gc.set_threshold(*_GC_THRESHOLD)
 
     async def main() -> int:
-        service: Awaitable[int] = make(settings).run()
-        return await service
+        try:
+            service: Awaitable[int] = make(settings).run()
+            return await service
+        except Exception:  # noqa: BLE001 - logged with its stack, then the supervisor starts anew
+            logs.get(__name__).exception("the service ended because a part of it failed")
+            return EXIT_FAILED
 
     return run(main)
 

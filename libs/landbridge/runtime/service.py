@@ -13,10 +13,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import msgspec
 import structlog
 from fastapi import FastAPI
 
-from landbridge.bus import streams
+from landbridge.bus import streams, subjects
 from landbridge.bus.connection import Bus, BusSettings, connect
 from landbridge.bus.consume import Consumer
 from landbridge.bus.declare import missing
@@ -33,6 +34,7 @@ from landbridge.runtime.outbox import Outbox
 from landbridge.runtime.runner import settle_memory
 from landbridge.runtime.settings import Settings
 from landbridge.runtime.telemetry import Telemetry
+from landbridge.schema.wire.event_v1 import CatalogueEntry
 from landbridge.store import Database, SchemaOutOfDateError, StoreError, TransientStoreError
 from landbridge.store.migrate import check_head, schema_of
 from landbridge.store.partitions import maintain
@@ -45,6 +47,7 @@ _RETRY_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
 _MAINTENANCE_SECONDS = 3600.0
 _STUCK_SECONDS = 120.0
+_ENTRY = msgspec.json.Decoder(CatalogueEntry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +148,14 @@ class Service:
         finally:
             waiter.cancel()
 
-    @property
-    def starting(self) -> bool:
-        return not self.health.started
+    def follow_access(self) -> None:
+        """Let the holders of access entries in: tokens made by `landbridge access` work here as soon as published."""
+        self.follow("access", streams.CATALOGUE, subjects.catalogue("access", subjects.ANY), self._apply_access)
+
+    def _apply_access(self, message: Inbound) -> None:
+        entry = _ENTRY.decode(message.body)
+        if not self.auth.apply(entry.name, entry.document, deleted=entry.deleted):
+            log.warning("an access entry cannot be used", name=entry.name)
 
     # -- life -----------------------------------------------------------------------------------------------------
 

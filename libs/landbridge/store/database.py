@@ -22,6 +22,8 @@ _CONTENTION = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    TimeoutError,  # of a statement: somebody else's lock, or a statement too heavy to be repeated for ever
 )
 _UNAVAILABLE = (
     asyncpg.PostgresConnectionError,
@@ -41,8 +43,6 @@ _UNAVAILABLE = (
     asyncpg.InsufficientPrivilegeError,
     asyncpg.InvalidCachedStatementError,
     ConnectionError,
-    TimeoutError,
-    OSError,
 )
 
 
@@ -129,6 +129,9 @@ class _Transaction:
             isolation, readonly = self._options
             self._transaction = self._acquired.transaction(isolation=isolation, readonly=readonly)
             await self._transaction.start()
+        except OSError as error:  # includes TimeoutError
+            await self._release()
+            raise UnavailableError(f"Postgres gave no connection: {error or 'no answer in time'}") from error
         except BaseException as error:
             await self._release()
             typed = translate(error)

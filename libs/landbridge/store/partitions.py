@@ -1,5 +1,6 @@
 """Upkeep of the day partitions: make those that will be needed, drop those that have outlived their use."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from landbridge.store.database import Database, Tx
@@ -27,12 +28,12 @@ async def maintain(
     """
     done: list[str] = []
     for table, keep in (("inbox", inbox_days), ("event_log", event_log_days)):
-        for day in days_from(now, _AHEAD_DAYS):
-            done += await _create(db, table, day)
+        done += await _create(db, table, days_from(now, _AHEAD_DAYS))
         done += await _drop_older(db, table, now - timedelta(days=keep))
-    await db.execute("delete from inbox_default where at < $1", now - timedelta(days=inbox_days))
     oldest = first_id_of_day(now - timedelta(days=event_log_days))
-    await db.execute("delete from event_log_default where id < $1", oldest)
+    async with db.transaction() as tx:
+        await tx.execute("delete from inbox_default where at < $1", now - timedelta(days=inbox_days))
+        await tx.execute("delete from event_log_default where id < $1", oldest)
     return done
 
 
@@ -40,25 +41,34 @@ async def _children(tx: Tx, table: str) -> set[str]:
     return {row[0] for row in await tx.fetch(_CHILDREN, table)}
 
 
-async def _create(db: Database, table: str, day: datetime) -> list[str]:
-    name = partition_name(table, day)
-    lo, hi = first_id_of_day(day), first_id_of_day(day + timedelta(days=1))
+async def _create(db: Database, table: str, days: Sequence[datetime]) -> list[str]:
+    """Create what is missing for `days` in one transaction; day by day where that fails."""
     try:
         async with db.transaction() as tx:
-            if name in await _children(tx, table):
+            missing = await _missing(tx, table, days)
+            if not missing:
                 return []
             await tx.execute("set local lock_timeout = '2s'")
             await tx.execute(_LOCK)
-            if name in await _children(tx, table):
-                return []
-            await tx.execute(f"create table {name} partition of {table} for values from ('{lo}') to ('{hi}')")
+            missing = await _missing(tx, table, days)  # another replica may have been first
+            for day in missing:
+                lo, hi = first_id_of_day(day), first_id_of_day(day + timedelta(days=1))
+                name = partition_name(table, day)
+                await tx.execute(f"create table {name} partition of {table} for values from ('{lo}') to ('{hi}')")
     except ContentionError:
-        return [f"{name} not created: the table is busy, tried again later"]
+        return [f"{table}: partitions not created, the table is busy; tried again later"]
     except StoreError as error:
         if "default partition" not in str(error):
             raise
-        return [f"{name} not created: the default partition already holds rows of that day"]
-    return [f"{name} created"]
+        if len(days) == 1:
+            return [f"{partition_name(table, days[0])} not created: the default partition already holds rows of it"]
+        return [phrase for day in days for phrase in await _create(db, table, [day])]
+    return [f"{partition_name(table, day)} created" for day in missing]
+
+
+async def _missing(tx: Tx, table: str, days: Sequence[datetime]) -> list[datetime]:
+    present = await _children(tx, table)
+    return [day for day in days if partition_name(table, day) not in present]
 
 
 async def _drop_older(db: Database, table: str, limit: datetime) -> list[str]:
