@@ -126,7 +126,7 @@ def _operation_routes(app: FastAPI, service: "LineageService", Viewer: Any) -> N
     async def explain(
         principal: Viewer, operation: str, round_: Annotated[int, Query(alias="round", ge=0)] = 0
     ) -> dict[str, Any]:
-        """Return every environment's verdict rule by rule, scores, the route, what it waits for and the nearest miss."""
+        """Return every environment's verdict rule by rule, scores, route, what it waits for, the nearest miss."""
         return await explained(service, await visible(service, principal, operation), round_)
 
     @app.get("/v1/lineage/{operation}")

@@ -121,16 +121,16 @@ def _wait(state: State, told: Waiting) -> State:
 
 
 def _lifecycle(state: State, number: int, body: bytes) -> State:
-    if number <= state.seq or number in state.parked:
+    if number <= state.seq or str(number) in state.parked:
         return state
     if number > state.seq + 1:
         return _park(state, number, body)
     state = _apply(state, number, body)
     parked = state.parked
-    while state.seq + 1 in parked:
-        state = _apply(state, state.seq + 1, parked[state.seq + 1])
+    while (body_of_next := parked.get(str(state.seq + 1))) is not None:
+        state = _apply(state, state.seq + 1, body_of_next)
     if parked:
-        rest = {early: text for early, text in parked.items() if early > state.seq}
+        rest = {early: text for early, text in parked.items() if int(early) > state.seq}
         if len(rest) < len(parked):
             state = msgspec.structs.replace(state, parked=rest)
     return state
@@ -143,7 +143,7 @@ def _park(state: State, number: int, body: bytes) -> State:
             f"operation {state.operation}: event {state.seq + 1} is missing and {PARKED_MAX} later ones wait for it; "
             "rebuild lineage from the coordinator's event log"
         )
-    return msgspec.structs.replace(state, parked={**state.parked, number: body})
+    return msgspec.structs.replace(state, parked={**state.parked, str(number): body})
 
 
 def _read(number: int, body: bytes) -> _Accepted | _Changed:

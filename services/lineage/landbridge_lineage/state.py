@@ -41,7 +41,7 @@ class Waiting(Part, frozen=True, kw_only=True):
 
 
 class State(Part, frozen=True, kw_only=True):
-    """One operation. `seq` is the last event folded; later events that came too early wait in `parked`."""
+    """One operation. `seq` is the last event folded; later events that came too early wait in `parked`, by number."""
 
     operation: str
     project: str
@@ -71,7 +71,7 @@ class State(Part, frozen=True, kw_only=True):
     conditions: Mapping[str, Holding] = msgspec.field(default_factory=dict)
     superseded: int = 0  # reports that came too late and changed nothing
     waiting: Waiting | None = None
-    parked: Mapping[int, bytes] = msgspec.field(default_factory=dict)
+    parked: Mapping[str, bytes] = msgspec.field(default_factory=dict)
 
     @property
     def waits(self) -> Waiting | None:

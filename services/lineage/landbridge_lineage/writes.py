@@ -79,6 +79,12 @@ async def load_states(tx: Tx, operations: Sequence[str]) -> dict[str, Versioned]
     return {str(row[0]): Versioned(row[1], decode(row[2])) for row in rows}
 
 
+async def load_versions(tx: Tx, operations: Sequence[str]) -> dict[str, int]:
+    """Return the versions of stored states, without reading them."""
+    rows = await tx.fetch("select id, version from operation where id = any($1::uuid[])", sorted(operations))
+    return {str(row[0]): row[1] for row in rows}
+
+
 async def insert_facts(tx: Tx, facts: Iterable[Fact]) -> None:
     """Keep facts; one that is there already stays as it is."""
     rows = sorted(facts, key=lambda fact: (fact.operation, fact.lane, fact.number, fact.ref))
