@@ -86,6 +86,7 @@ class Candidate:
     proven: Mapping[str, int] = field(default_factory=dict)
     regions: frozenset[str] = frozenset()
     jurisdictions: frozenset[str] = frozenset()
+    general_claims: tuple[str, ...] = (claims.RUNTIME,)
 
     @property
     def environment(self) -> str:
@@ -119,6 +120,7 @@ def build_candidate(
         proven=proven_capacity(contract, evidence),
         regions=frozenset(contract.location.regions),
         jurisdictions=frozenset(contract.location.jurisdictions),
+        general_claims=claims.general_claims(evidence),
     )
 
 

@@ -4,6 +4,8 @@ The contract-verifier plans probes for these names, dispatchers report evidence 
 A name is the path of the claim inside the contract's `spec`, such as `classes.gpu-80gb` or `connections.models`.
 """
 
+from collections.abc import Iterable
+
 RUNTIME = "runtime"  # a trivial workload was submitted, ran and ended through the environment's executor
 CLOCK = "clock"  # the environment's clock agrees with the centre's
 IDENTITY = "boundaries.identity"
@@ -12,6 +14,9 @@ ADMISSION = "boundaries.admission"
 TENANCY = "boundaries.tenancy"
 CONTROL_PLANE = "boundaries.controlPlane"
 SELF_STOP = "lifecycle.self-stop"  # a canary with a cut lease stopped itself in time (DESIGN 6)
+
+# Claims about one thing, which matter only to operations that rely on it.
+SPECIFIC = ("classes.", "connections.", "storage.", "links.")
 
 
 def capability_class(name: str) -> str:
@@ -27,6 +32,15 @@ def connection(name: str) -> str:
 def storage(name: str) -> str:
     """Return the claim of a storage class."""
     return f"storage.{name}"
+
+
+def general_claims(probed: Iterable[str]) -> tuple[str, ...]:
+    """Return the claims that every operation relies on: `runtime`, probed or not, and what else is probed in general.
+
+    Self-stop is needed to place work again after a lost link, not to start it.
+    """
+    others = {c for c in probed if not c.startswith(SPECIFIC) and c not in (SELF_STOP, RUNTIME)}
+    return (RUNTIME, *sorted(others))
 
 
 def link(environment: str) -> str:

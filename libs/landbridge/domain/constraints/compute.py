@@ -47,19 +47,18 @@ class Compute(Rule):
         )
 
     def _amount(self, violations: list[Violation], resource: str, amount: int, candidate: Candidate) -> None:
-        claimed = candidate.claimed.get(resource)
+        claimed, proven = candidate.claimed.get(resource), candidate.proven.get(resource, 0)
+        if (claimed is not None and amount <= proven <= claimed) or (claimed is None and resource == SCRATCH):
+            return
         wanted = f"{format_quantity(resource, amount)} {resource}"
         if claimed is None:
-            if resource != SCRATCH:
-                code = f"{resource}-not-stated"
-                violations.append(Violation(self.name, code, Kind.MISCONFIGURED, wanted, f"no {resource} stated"))
-            return
-        if amount > claimed:
+            code = f"{resource}-not-stated"
+            violations.append(Violation(self.name, code, Kind.MISCONFIGURED, wanted, f"no {resource} stated"))
+        elif amount > claimed:
             found = f"{format_quantity(resource, claimed)} claimed"
             violations.append(Violation(self.name, f"{resource}-exceeds-capacity", Kind.NEVER, wanted, found))
-        elif amount > candidate.proven.get(resource, 0):
-            proven = format_quantity(resource, candidate.proven.get(resource, 0))
-            found = f"{proven} proven of {format_quantity(resource, claimed)} claimed"
+        else:
+            found = f"{format_quantity(resource, proven)} proven of {format_quantity(resource, claimed)} claimed"
             violations.append(Violation(self.name, "capacity-not-proven", Kind.NOT_NOW, wanted, found))
 
 

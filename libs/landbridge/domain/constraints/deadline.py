@@ -24,16 +24,18 @@ class Deadline(Rule):
         deadline = requirements.deadline
         if deadline is None:
             return OK
-        told = f"to be finished by {moment(deadline)}"
         if now >= deadline:
-            return (Violation(self.name, "deadline-passed", Kind.NEVER, told, "that moment has passed"),)
+            return (self._violation("deadline-passed", Kind.NEVER, deadline, "that moment has passed"),)
         needed, source = _needed(requirements, candidate)
         if needed is None:
-            return (Violation(self.name, "staging-time-unknown", Kind.MISCONFIGURED, told, source),)
+            return (self._violation("staging-time-unknown", Kind.MISCONFIGURED, deadline, source),)
         if now + needed > deadline:
             found = f"{needed.total_seconds():.0f} s needed to stage and run ({source})"
-            return (Violation(self.name, "deadline-too-close", Kind.NEVER, told, found),)
+            return (self._violation("deadline-too-close", Kind.NEVER, deadline, found),)
         return OK
+
+    def _violation(self, code: str, kind: Kind, deadline: datetime, found: str) -> Violation:
+        return Violation(self.name, code, kind, f"to be finished by {moment(deadline)}", found)
 
     def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:
         deadline = requirements.deadline

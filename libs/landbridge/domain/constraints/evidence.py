@@ -5,19 +5,12 @@ every operation relies on.
 """
 
 from datetime import datetime
-from typing import Final
 
-from landbridge.domain import claims
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints.base import OK, Rule, Violations, earliest
 from landbridge.domain.constraints.proof import proven_until, unproven
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.violation import Violation
-
-# Asked for by the constraints that rely on them, one by one.
-_SPECIFIC: Final = ("classes.", "connections.", "storage.", "links.")
-# Needed to place work again after a lost link, not to start it.
-_NOT_NEEDED_TO_START: Final = frozenset({claims.SELF_STOP})
 
 
 class Evidence(Rule):
@@ -29,21 +22,11 @@ class Evidence(Rule):
 
     def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
         violations: list[Violation] = []
-        for claim in _relied_on(candidate):
+        for claim in candidate.general_claims:
             missing = unproven(self.name, candidate, claim, now)
             if missing is not None:
                 violations.append(missing)
         return tuple(violations) if violations else OK
 
     def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:  # noqa: ARG002
-        return earliest(proven_until(candidate, claim, now) for claim in _relied_on(candidate))
-
-
-def _relied_on(candidate: Candidate) -> list[str]:
-    """Return `runtime`, whether probed or not, and every other claim about the whole environment that is probed."""
-    probed = [
-        claim
-        for claim in candidate.evidence
-        if not claim.startswith(_SPECIFIC) and claim not in _NOT_NEEDED_TO_START and claim != claims.RUNTIME
-    ]
-    return [claims.RUNTIME, *probed]
+        return earliest(proven_until(candidate, claim, now) for claim in candidate.general_claims)

@@ -1,6 +1,6 @@
 """No maintenance window is open, and none opens before the work is expected to be finished."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints.base import OK, Rule, Violations, moment
@@ -20,15 +20,15 @@ class Maintenance(Rule):
         windows = candidate.contract.maintenance
         if not windows:
             return OK
-        wanted = "no maintenance while it runs"
-        end = now + timedelta(milliseconds=requirements.expected_ms)
-        for opening in openings(windows, now):
-            found = f"a window from {moment(opening.start)} until {moment(opening.end)}"
-            if opening.start <= now:
-                return (Violation(self.name, "in-maintenance", Kind.NOT_NOW, wanted, found),)
-            if opening.start < end:
-                return (Violation(self.name, "maintenance-ahead", Kind.NOT_NOW, wanted, found),)
-        return OK
+        ahead = openings(windows, now)
+        if not ahead:
+            return OK
+        start, end = ahead[0]
+        if start > now and start >= now + timedelta(milliseconds=requirements.expected_ms):
+            return OK
+        code = "in-maintenance" if start <= now else "maintenance-ahead"
+        found = f"a window from {moment(start)} until {moment(end)}"
+        return (Violation(self.name, code, Kind.NOT_NOW, "no maintenance while it runs", found),)
 
     def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:
         windows = candidate.contract.maintenance
@@ -36,7 +36,8 @@ class Maintenance(Rule):
             return None
         ahead = openings(windows, now)
         if not ahead:
-            return now + timedelta(days=1)  # beyond the expanded horizon; look again tomorrow
+            # Beyond what is expanded: look again when the next day is.
+            return (now.astimezone(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         start, end = ahead[0]
         expected = timedelta(milliseconds=requirements.expected_ms)
         if start < now + expected or start <= now:

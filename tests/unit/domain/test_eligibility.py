@@ -1,0 +1,211 @@
+"""One function decides where work may run; its fast path never disagrees; adding a rule never opens a door."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from landbridge.domain.candidate import Candidate, Control, EvidenceSet, Link, LinkState, build_candidates
+from landbridge.domain.constraints import CONSTRAINTS
+from landbridge.domain.eligibility import evaluate_eligibility, judge
+from landbridge.domain.eligibility_index import EligibilityIndex
+from landbridge.domain.requirements import RequirementClass, from_class_body
+from landbridge.domain.verdict import Outlook
+from support.deciding import CONNECTED, NOW, a_catalogue, a_contract, all_proven, an_environment, an_operation, states
+from unit.domain.strategies import (
+    CONTROLS,
+    ENVIRONMENTS,
+    LINKS,
+    candidates,
+    catalogues,
+    contracts,
+    evidence,
+    operations,
+)
+
+
+@given(operation=operations(), candidate=candidates("alpha"), chosen=st.sets(st.sampled_from(CONSTRAINTS)))
+@settings(max_examples=150, deadline=None)
+def test_adding_a_constraint_never_makes_more_environments_eligible(
+    operation: RequirementClass, candidate: Candidate, chosen: set[object]
+) -> None:
+    fewer = [constraint for constraint in CONSTRAINTS if constraint in chosen]
+    with_all = judge(operation.requirements, candidate, CONSTRAINTS, NOW)
+    with_some = judge(operation.requirements, candidate, fewer, NOW)
+    assert set(with_some.violations) <= set(with_all.violations)
+    assert with_some.is_eligible or not with_all.is_eligible
+
+
+@given(operation=operations(), candidate=candidates("alpha"), part=st.floats(0, 1, exclude_max=True))
+@settings(max_examples=150, deadline=None)
+def test_a_verdict_stays_what_it_is_until_the_moment_it_names(
+    operation: RequirementClass, candidate: Candidate, part: float
+) -> None:
+    verdict = judge(operation.requirements, candidate, CONSTRAINTS, NOW)
+    horizon = verdict.valid_until or NOW + timedelta(days=1)
+    later = min(NOW + (horizon - NOW) * part, horizon - timedelta(microseconds=1))
+    again = judge(operation.requirements, candidate, CONSTRAINTS, later)
+    assert again.violations == verdict.violations
+    assert again.valid_until == verdict.valid_until
+
+
+@given(operation=operations())
+@settings(max_examples=50, deadline=None)
+def test_a_class_survives_the_way_through_an_assessment(operation: RequirementClass) -> None:
+    again = from_class_body(operation.body)
+    assert again == operation
+
+
+class FastPath(RuleBasedStateMachine):
+    """Environments change in every way while classes are asked about; the index must equal the plain evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index = EligibilityIndex(most_classes=5)
+        self.now = NOW
+        self.known: dict[str, Candidate] = {}
+        self.asked: list[RequirementClass] = []
+
+    @rule(data=st.data(), name=st.sampled_from(ENVIRONMENTS))
+    def an_environment_is_registered_anew(self, data: st.DataObject, name: str) -> None:
+        self._set(name, data.draw(candidates(name)))
+
+    @rule(data=st.data(), name=st.sampled_from(ENVIRONMENTS), part=st.sampled_from(("evidence", "link", "control")))
+    def one_part_changes(self, data: st.DataObject, name: str, part: str) -> None:
+        before = self.known.get(name)
+        if before is None:
+            return
+        strategy = {"link": LINKS, "control": CONTROLS, "evidence": evidence(before.contract, self.now)}[part]
+        parts = {
+            "evidence": before.evidence,
+            "link": before.link,
+            "control": before.control,
+            "catalogue": before.catalogue,
+        }
+        parts[part] = data.draw(strategy)
+        found = EvidenceSet(before.contract_version, parts.pop("evidence"))  # type: ignore[arg-type]
+        [after] = build_candidates([(before.contract, before.phase)], evidence=found, **parts)  # type: ignore[arg-type]
+        self._set(name, after)
+
+    @rule(data=st.data())
+    def a_document_changes(self, data: st.DataObject) -> None:
+        catalogue = data.draw(catalogues(*(candidate.contract for candidate in self.known.values())))
+        for name, before in list(self.known.items()):
+            self._set(name, replace(before, catalogue=catalogue))
+
+    @rule(name=st.sampled_from(ENVIRONMENTS))
+    def an_environment_is_removed(self, name: str) -> None:
+        self.known.pop(name, None)
+        self.index.set_environment(name, ())
+
+    @rule(minutes=st.integers(-3, 90))
+    def time_passes(self, minutes: int) -> None:
+        self.now += timedelta(minutes=minutes)
+
+    @rule(operation=operations())
+    def another_class_is_asked_about(self, operation: RequirementClass) -> None:
+        self.asked = [operation, *self.asked][:8]
+
+    @invariant()
+    def fast_equals_plain(self) -> None:
+        for operation in self.asked:
+            plain = evaluate_eligibility(operation, self.known.values(), self.now)
+            fast = self.index.assess(operation, self.now)
+            assert fast.verdicts == plain.verdicts
+            assert fast.id == plain.id
+
+    def _set(self, name: str, candidate: Candidate) -> None:
+        self.known[name] = candidate
+        self.index.set_environment(name, (candidate,))
+
+
+FastPath.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestFastPath = FastPath.TestCase
+
+
+def test_the_order_of_environments_does_not_matter() -> None:
+    environments = [an_environment(name) for name in ENVIRONMENTS]
+    forwards = evaluate_eligibility(an_operation(), environments, NOW)
+    backwards = evaluate_eligibility(an_operation(), reversed(environments), NOW)
+    assert forwards == backwards
+    assert [verdict.environment for verdict in forwards.verdicts] == sorted(ENVIRONMENTS)
+
+
+def test_all_violations_are_kept_not_only_the_first() -> None:
+    operation = an_operation(
+        constraints={"jurisdictions": ["US"], "securityTier": "restricted"}, resources={"requests": {"cpu": "1000"}}
+    )
+    environment = an_environment(boundaries={"securityTier": "open"}, control=Control(paused=True))
+    [verdict] = evaluate_eligibility(operation, [environment], NOW).verdicts
+    assert [violation.reason for violation in verdict.violations] == [
+        "jurisdiction",
+        "tier-too-low",
+        "cpu-exceeds-capacity",
+        "paused",
+    ]
+
+
+def test_equal_answers_have_equal_ids_whenever_they_were_given() -> None:
+    operation, environment = an_operation(), an_environment()
+    first = evaluate_eligibility(operation, [environment], NOW)
+    later = evaluate_eligibility(operation, [environment], NOW + timedelta(minutes=5))
+    paused = evaluate_eligibility(operation, [replace(environment, control=Control(paused=True))], NOW)
+    assert first.id == later.id != paused.id
+
+
+def test_without_any_environment_nothing_is_eligible() -> None:
+    assessment = evaluate_eligibility(an_operation(), [], NOW)
+    assert assessment.outlook is Outlook.UNPLACEABLE
+    assert assessment.nearest_miss() is None
+
+
+def test_the_outlook_tells_hopeless_from_not_now() -> None:
+    operation = an_operation(constraints={"jurisdictions": ["EU"]})
+    far = an_environment("far", location={"jurisdictions": ["US"]})
+    paused = an_environment("near", control=Control(paused=True))
+    assert evaluate_eligibility(operation, [far], NOW).outlook is Outlook.UNPLACEABLE
+    assert evaluate_eligibility(operation, [far, paused], NOW).outlook is Outlook.NOT_NOW
+    assert evaluate_eligibility(operation, [far, an_environment()], NOW).outlook is Outlook.ELIGIBLE
+
+
+def test_the_nearest_miss_is_the_most_hopeful_environment() -> None:
+    operation = an_operation(constraints={"jurisdictions": ["EU"]})
+    far = an_environment("far", location={"jurisdictions": ["US"]})
+    near = an_environment("near", control=Control(paused=True), link=Link(LinkState.LOST))
+    miss = evaluate_eligibility(operation, [far, near], NOW).nearest_miss()
+    assert miss is not None
+    assert miss.environment == "near"
+
+
+def test_of_two_active_contract_versions_the_newest_that_fits_is_used() -> None:
+    old, new = a_contract(version=8), a_contract(version=9, workloads=["service"])
+    proven = EvidenceSet(9, states({**all_proven(old), **all_proven(new)}))
+    pair = build_candidates(
+        [(old, "active"), (new, "active")], evidence=proven, link=CONNECTED, catalogue=a_catalogue(old, new)
+    )
+    [for_job] = evaluate_eligibility(an_operation(), pair, NOW).verdicts
+    [for_service] = evaluate_eligibility(an_operation(type="distributed-job"), pair, NOW).verdicts
+    assert (for_job.contract_version, for_job.is_eligible) == (8, True)
+    assert (for_service.contract_version, for_service.is_eligible) == (9, False)
+
+
+def test_evidence_for_another_contract_version_counts_only_for_claims_that_did_not_change() -> None:
+    probed, new = a_contract(version=8), a_contract(version=9, classes={"cpu-general": {"cpu": "128"}})
+    found = EvidenceSet(8, states(all_proven(probed)))
+    [candidate] = build_candidates(
+        [(probed, "retiring"), (new, "active")], evidence=found, link=CONNECTED, catalogue=a_catalogue(new)
+    )
+    [verdict] = evaluate_eligibility(an_operation(inputs={"x": {"connection": "events"}}), [candidate], NOW).verdicts
+    assert [(v.constraint, v.reason) for v in verdict.violations] == [("compute", "evidence-unknown")]
+    assert "version 8 was probed" in verdict.violations[0].found
+
+
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_an_environment_that_nobody_heard_of_yet_is_never_eligible(data: st.DataObject) -> None:
+    contract = data.draw(contracts("alpha"))
+    [candidate] = build_candidates([(contract, "active")], catalogue=a_catalogue(contract))
+    [verdict] = evaluate_eligibility(data.draw(operations()), [candidate], NOW).verdicts
+    assert {"never-connected", "evidence-unknown"} <= {violation.reason for violation in verdict.violations}
