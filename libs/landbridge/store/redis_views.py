@@ -6,10 +6,10 @@ Redis is left alone for a moment, so that a dead Redis costs no waiting either.
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import redis.asyncio as redis
-from redis.exceptions import RedisError
+if TYPE_CHECKING:
+    import redis.asyncio as redis
 
 _TIMEOUT_SECONDS = 0.5
 _PAUSE_SECONDS = 1.0
@@ -21,8 +21,14 @@ class RedisViews:
     def __init__(self, url: str, *, prefix: str = "lb:") -> None:
         """Open nothing yet. An empty `url` means that no Redis is used: every read misses, every write is dropped."""
         self._client: redis.Redis | None = None
+        self._errors: tuple[type[Exception], ...] = (OSError, TimeoutError)
         if url:
-            self._client = redis.Redis.from_url(
+            # Imported here: the driver takes long to import and most services have no use for it.
+            import redis.asyncio as driver
+            from redis.exceptions import RedisError
+
+            self._errors += (RedisError,)
+            self._client = driver.Redis.from_url(
                 url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, max_connections=8
             )
         self._prefix = prefix
@@ -45,7 +51,7 @@ class RedisViews:
             return None
         try:
             return await work(self._client)
-        except (RedisError, OSError, TimeoutError):
+        except self._errors:
             self.failures += 1
             self._not_before = time.monotonic() + _PAUSE_SECONDS
             return None
@@ -53,7 +59,7 @@ class RedisViews:
     async def put(self, views: Mapping[str, bytes], *, ttl_s: int = 0) -> bool:
         """Write values in one pipeline, each to live `ttl_s` seconds (0: for ever). Returns whether it did."""
 
-        async def work(client: redis.Redis) -> bool:
+        async def work(client: "redis.Redis") -> bool:
             async with client.pipeline(transaction=False) as pipe:
                 for key, value in views.items():
                     pipe.set(self._prefix + key, value, ex=ttl_s or None)
@@ -81,7 +87,7 @@ class RedisViews:
         """
         name = f"{self._prefix}rate:{key}:{int(time.time()) // window_s}"
 
-        async def work(client: redis.Redis) -> int:
+        async def work(client: "redis.Redis") -> int:
             async with client.pipeline(transaction=False) as pipe:
                 pipe.incr(name)
                 pipe.expire(name, window_s * 2)
@@ -94,7 +100,7 @@ class RedisViews:
     async def healthy(self) -> bool:
         """Tell within a second whether Redis answers (False when none is configured)."""
 
-        async def work(client: redis.Redis) -> bool:
+        async def work(client: "redis.Redis") -> bool:
             await client.ping()
             return True
 
