@@ -4,40 +4,67 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections import Counter
+from dataclasses import dataclass
 from itertools import pairwise
 from math import log2
 from typing import Final
-from urllib.parse import unquote
 
-_SHAPES: Final = re.compile(
-    "|".join((
-        r"(?P<aws_key>\b(?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA)[A-Z0-9]{16}\b)",
-        r"(?P<private_key>-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----)",
-        r"(?P<jwt>\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)",
-        r"(?P<nats_creds>-----BEGIN (?:NATS USER JWT|USER NKEY SEED)-----|\bS[UAOCNX][A-Z2-7]{56}\b)",
-        r"(?P<github_token>\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{40,})",
-        r"(?P<gitlab_token>\bgl(?:pat|dt|rt|cbt)-[A-Za-z0-9_-]{20,})",
-        r"(?P<slack_token>\bxox[abeoprs]-[A-Za-z0-9-]{10,})",
-        r"(?P<api_key>\bsk-(?:ant-|proj-|live-)?[A-Za-z0-9_-]{20,}|\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,})",
-        r"(?P<hub_token>\bhf_[A-Za-z0-9]{30,})",
-        r"(?P<google_key>\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,})",
-        r"(?P<package_token>\bnpm_[A-Za-z0-9]{36}|\bpypi-AgE[A-Za-z0-9_-]{20,}|\bdckr_pat_[A-Za-z0-9_-]{20,})",
-        r"(?P<mail_token>\bSG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{30,})",
-        r"(?P<vault_token>\bhv[sb]\.[A-Za-z0-9_-]{20,}|\bdop_v1_[a-f0-9]{60,})",
-        r"(?P<storage_key>\b(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,}=*)",
-        r"(?P<signed_url>[?&](?:sig|X-Amz-Signature|X-Goog-Signature)=[A-Za-z0-9%+/]{20,})",
-        r"(?P<url_password>\b[a-z][a-z0-9+.-]{1,20}://[^/\s:@]{0,80}:[^/\s:@$]{1,200}@)",
-        r"(?P<authorization>\b[Aa]uthorization['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:[Bb]earer|[Bb]asic|[Tt]oken)\s{1,3}[A-Za-z0-9._~+/=-]{8,})",
-    ))
-)  # fmt: skip
-_KIND: Final = {
-    "aws_key": "an AWS access key", "private_key": "a private key", "jwt": "a JSON web token",
-    "nats_creds": "a NATS credential", "github_token": "a GitHub token", "gitlab_token": "a GitLab token",
-    "slack_token": "a Slack token", "api_key": "an API key", "hub_token": "a model hub token",
-    "google_key": "a Google key", "package_token": "a package registry token", "mail_token": "a mail service key",
-    "vault_token": "a service token", "storage_key": "a storage account key", "signed_url": "a signed URL",
-    "url_password": "a URL with a password", "authorization": "an authorization header",
-}  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """One kind of credential. Its pattern begins with `mark`, literally: that makes searching long texts cheap."""
+
+    kind: str
+    mark: str
+    pattern: re.Pattern[str]
+    inside: bool = False  # whether it may begin inside a word
+
+    def is_in(self, text: str) -> bool:
+        if self.mark not in text:
+            return False
+        return any(
+            self.inside or match.start() == 0 or not text[match.start() - 1].isalnum()
+            for match in self.pattern.finditer(text)
+        )
+
+
+def _shapes(kind: str, rest: str, *marks: str, inside: bool = False) -> list[_Shape]:
+    return [_Shape(kind, mark, re.compile(re.escape(mark) + rest), inside) for mark in marks]
+
+
+_RUN: Final = "[A-Za-z0-9_-]"
+_SHAPES: Final = (
+    *_shapes("an AWS access key", r"[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", "AROA", "AIDA", "ABIA", "ACCA"),
+    *_shapes("a private key", r"(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----", "-----BEGIN ", inside=True),
+    *_shapes("a NATS credential", r"(?:NATS USER JWT|USER NKEY SEED)", "-----BEGIN ", inside=True),
+    *_shapes("a JSON web token", rf"{_RUN}{{8,4096}}\.eyJ{_RUN}{{8,}}\.", "eyJ"),
+    *_shapes("a GitHub token", r"[A-Za-z0-9]{30,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    *_shapes("a GitHub token", r"[A-Za-z0-9_]{40,}", "github_pat_"),
+    *_shapes("a GitLab token", rf"{_RUN}{{20,}}", "glpat-", "gldt-", "glrt-", "glcbt-"),
+    *_shapes("a Slack token", r"[A-Za-z0-9-]{10,}", *(f"xox{letter}-" for letter in "abeoprs")),
+    *_shapes("an API key", rf"{_RUN}{{24,}}", "sk-"),
+    *_shapes("an API key", r"[A-Za-z0-9]{16,}", "sk_live_", "sk_test_", "rk_live_", "rk_test_"),
+    *_shapes("a model hub token", r"[A-Za-z0-9]{30,}", "hf_"),
+    *_shapes("a Google key", rf"{_RUN}{{35}}", "AIza"),
+    *_shapes("a Google key", rf"{_RUN}{{20,}}", "ya29.", "GOCSPX-"),
+    *_shapes("a package registry token", rf"{_RUN}{{20,}}", "npm_", "pypi-AgE", "dckr_pat_"),
+    *_shapes("a mail service key", rf"{_RUN}{{20,100}}\.{_RUN}{{30,}}", "SG."),
+    *_shapes("a service token", rf"{_RUN}{{20,}}", "hvs.", "hvb.", "dop_v1_"),
+    *_shapes("a storage account key", r"[A-Za-z0-9+/]{40,}", "AccountKey=", "SharedAccessKey="),
+    *_shapes(
+        "a signed URL", r"[A-Za-z0-9%+/]{20,}", "?sig=", "&sig=", "X-Amz-Signature=", "X-Goog-Signature=", inside=True
+    ),
+    *_shapes("a URL with a password", r"[^/\s:@]{0,80}:[^/\s:@$]{1,200}@", "://", inside=True),
+    *_shapes(
+        "an authorization header",
+        r"['\"]?\s{0,3}[:=]\s{0,3}['\"]?(?:[Bb]earer|[Bb]asic|[Tt]oken)\s{1,3}[A-Za-z0-9._~+/=-]{8,}",
+        "uthorization",
+        inside=True,
+    ),
+)
+_NKEY_SEED: Final = re.compile(r"S[UAOCNX][A-Z2-7]{56}(?![A-Za-z0-9])")
+_CAPITALS: Final = re.compile(r"[A-Z2-7]{57}")
+_ASSIGNMENT_WORDS: Final = ("pass", "pwd", "secret", "key", "token")
 
 # `password=...`, `--api-key ...` and the like. A reference such as $(NAME) or ${NAME} is not a value.
 _ASSIGNED: Final = re.compile(
@@ -52,15 +79,7 @@ _REFERENCE: Final = re.compile(
     r"\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|<[^<>]*>|\*+|x{3,}"
 )
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
-# Whatever `_SHAPES` finds holds one of these, or a long run of capitals.
-_SHAPE_MARKS: Final = (
-    "AKIA", "ASIA", "AROA", "AIDA", "ABIA", "ACCA", "-----BEGIN", "eyJ", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
-    "github_pat_", "glpat-", "gldt-", "glrt-", "glcbt-", "xox", "sk-", "sk_", "rk_", "hf_", "AIza", "ya29.", "GOCSPX",
-    "npm_", "pypi-", "dckr_", "SG.", "hvs.", "hvb.", "dop_", "Key=", "sig=", "Signature=", "://", "uthorization",
-)  # fmt: skip
-_CAPITALS: Final = re.compile(r"[A-Z2-7]{57}")
 _HEX: Final = re.compile(r"[0-9a-f]+")
-_PERCENT: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _SECRET_WORDS: Final = frozenset((
     "SECRET", "SECRETS", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PWD", "APIKEY", "CREDENTIAL", "CREDENTIALS",
     "PAT", "BEARER",
@@ -80,34 +99,32 @@ SHOWN_MAX: Final = 48
 
 
 def credential_in(text: str) -> str:
-    """Name the kind of credential that `text` holds, plain, percent-encoded or base64; empty for none."""
-    found = _shape(text) or _assigned(text)
-    if found:
-        return found
-    if "%" in text and _PERCENT.search(text):
-        found = _shape(unquote(text)) or _assigned(unquote(text))
-    return found or _encoded(text)
+    """Name the kind of credential that `text` holds, plain or in base64; empty for none."""
+    return _shape(text) or _assigned(text) or _encoded(text)
 
 
-def might_hold_credential(text: str) -> bool:
+def may_hold_credential(text: str) -> bool:
     """Tell quickly whether a long text may hold a credential anywhere; only false is certain."""
-    if _may_have_shape(text) or _ASSIGNED.search(text) or _PERCENT.search(text):
-        return True
-    return any(not _HEX.fullmatch(match[0]) and _encoded(match[0]) for match in _BASE64.finditer(text))
-
-
-def _may_have_shape(text: str) -> bool:
-    return any(mark in text for mark in _SHAPE_MARKS) or _CAPITALS.search(text) is not None
+    lower = text.lower()
+    return (
+        any(shape.mark in text for shape in _SHAPES)
+        or any(word in lower for word in _ASSIGNMENT_WORDS)
+        or _CAPITALS.search(text) is not None
+        or any(not _HEX.fullmatch(match[0]) and _encoded(match[0]) for match in _BASE64.finditer(text))
+    )
 
 
 def _shape(text: str) -> str:
-    if not _may_have_shape(text):
-        return ""
-    match = _SHAPES.search(text)
-    return "" if match is None or match.lastgroup is None else _KIND[match.lastgroup]
+    for shape in _SHAPES:
+        if shape.is_in(text):
+            return shape.kind
+    return "a NATS credential" if _CAPITALS.search(text) and _NKEY_SEED.search(text) else ""
 
 
 def _assigned(text: str) -> str:
+    lower = text.lower()
+    if not any(word in lower for word in _ASSIGNMENT_WORDS):
+        return ""
     for match in _ASSIGNED.finditer(text):
         value = match["value"]
         if _REFERENCE.match(value) or _HARMLESS.fullmatch(value):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from landbridge.domain.documents.canonical import canonical_json
 from landbridge.domain.documents.kinds import API_VERSION, KINDS, Kind
-from landbridge.domain.documents.limits import MAX_PROBLEMS
+from landbridge.domain.documents.limits import MAX_DOCUMENT_BYTES, MAX_PROBLEMS
 from landbridge.domain.documents.portability import portability_problems
 from landbridge.domain.documents.rules_complete import complete_problems
 from landbridge.domain.documents.rules_documents import DOCUMENT_RULES, metadata_problems
@@ -67,13 +67,15 @@ class Refusal:
 
 def read_document(body: bytes, kinds: Collection[str] = tuple(KINDS)) -> Document | Refusal:
     """Read one document of one of `kinds`. Never raises: what is wrong is a Refusal."""
-    parts = split(body)
+    parts = split(body, MAX_DOCUMENT_BYTES)
     if isinstance(parts, list) and len(parts) > 1:
         line = parts[1].line + 1
         told = Problem(
             "", "several-documents", f"expected one document, found {len(parts)}", "send them one by one", line, 1
         )
         return Refusal((told,))
+    if isinstance(parts, Problem):
+        return Refusal((parts,))
     return _judge(read_source(body), body, kinds)
 
 

@@ -207,6 +207,12 @@ class _Renderer:
         added = (path for path, origin in self.provenance.items() if origin != OPERATION)
         return all(path[:2] in _FREE or path == ("spec", "lifecycle", "queueTimeout") for path in added)
 
+    def origin(self, path: str) -> str:
+        """Return where the value at a path, or the list around it, comes from."""
+        known = {path_text(place): origin for place, origin in self.provenance.items()}
+        around = [place for place in known if path == place or path.startswith((f"{place}.", f"{place}["))]
+        return known[max(around, key=len)] if around else OPERATION
+
     def judge(self) -> None:
         """Hold the whole operation against every rule; say where a value came from that the author did not write."""
         if self.is_as_read():
@@ -217,7 +223,7 @@ class _Renderer:
             scope = Scope(whole)
             told = [*local_problems(scope), *complete_problems(scope), *portability_problems(whole, "Operation")]
         for problem in told:
-            origin = next((o for p, o in self.provenance.items() if path_text(p) == problem.path), OPERATION)
+            origin = self.origin(problem.path)
             message = problem.message if origin == OPERATION else f"{problem.message} (set by {origin})"
             self.problems.append(
                 Problem(problem.path, problem.code, message, problem.suggestion, problem.line, problem.column)

@@ -8,19 +8,15 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from landbridge.domain import units
 from landbridge.domain.documents import model_types as models
 from landbridge.domain.documents.canonical import canonical_json
 from landbridge.domain.documents.credentials import shown
-from landbridge.domain.documents.names import explain_name
+from landbridge.domain.documents.forms import UNIT_FORMATS, Told, form_problem, unit_problem
 from landbridge.domain.documents.nearest import did_you_mean, nearest
 from landbridge.domain.documents.places import Path, path_text
 from landbridge.domain.documents.source import Source
-from landbridge.domain.documents.walk import at
 from landbridge.domain.errors import Problem
 from landbridge.schema.base import FORMATS
-
-Told = tuple[str, str, str]  # code, message, suggestion
 
 _FORMAT_BY_PATTERN: Final = {pattern: name for name, pattern in FORMATS.items()}
 
@@ -30,8 +26,8 @@ def check_shape(source: Source, model: type[BaseModel]) -> tuple[BaseModel | Non
     document, faults = _validate(model, source.value)
     problems = [problem for fault in faults if (problem := _problem(source, model, fault)) is not None]
     for path, name, text in models.formatted(model, source.value):
-        if name in _UNIT_FORMATS and not source.is_spoiled(path):
-            told = _unit(name, path, text)
+        if name in UNIT_FORMATS and not source.is_spoiled(path):
+            told = unit_problem(name, path, text)
             if told is not None:
                 problems.append(source.problem(path, *told))
     return document, problems
@@ -72,9 +68,11 @@ def _problem(source: Source, model: type[BaseModel], fault: Any) -> Problem | No
         return source.problem(path, "missing-field", "this field is required", _example(model, path))
     if kind == "string_pattern_mismatch":
         name = _FORMAT_BY_PATTERN.get(fault["ctx"]["pattern"], "")
-        if name in _UNIT_FORMATS:
+        if name in UNIT_FORMATS:
             return None  # told once, with the unit's own words
-        code, message, suggestion = _form(name, str(path[-1]) if at_key else fault["input"], fault["ctx"]["pattern"])
+        code, message, suggestion = form_problem(
+            name, str(path[-1]) if at_key else fault["input"], fault["ctx"]["pattern"]
+        )
         return source.problem(path, code, message, suggestion, at_key=at_key)
     told = _TELL.get(kind, _tell_other)
     return source.problem(path, *told(models.at_path(model, path), fault), at_key=at_key)
@@ -198,6 +196,11 @@ def _tell_own(_: Any, fault: Any) -> Told:
     return "wrong-form", f"{message}, found {shown(found)}" if message.startswith("expected RFC") else message, ""
 
 
+def _tell_moment(_: Any, fault: Any) -> Told:
+    message = f"expected a moment that exists, such as 2026-12-01T06:00:00Z, found {shown(fault['input'])}"
+    return "wrong-form", message, ""
+
+
 def _tell_other(_: Any, fault: Any) -> Told:
     """Tell what no rule above covers, without the model's own words for the value."""
     return "wrong-value", f"this value is not usable here: {fault['type'].replace('_', ' ')}", ""
@@ -231,88 +234,11 @@ _TELL: Final[dict[str, Callable[[Any, Any], Told]]] = {
     "less_than_equal": _tell_bound,
     "greater_than_equal": _tell_bound,
     "value_error": _tell_own,
+    "datetime_type": _tell_moment,
+    "datetime_parsing": _tell_moment,
+    "datetime_from_date_parsing": _tell_moment,
+    "datetime_object_invalid": _tell_moment,
 }
-
-
-# -- forms -------------------------------------------------------------------------------------------------------------
-
-
-def _form(name: str, found: Any, pattern: str) -> Told:
-    if not isinstance(found, str):
-        return "wrong-form", f"expected another form, found {shown(found)}", ""
-    if name in ("name", "name-or-all"):
-        message, suggestion = explain_name(found)
-        return "bad-name", message, suggestion
-    if name == "reference":
-        base, mark, version = found.partition("@")
-        if mark and version and not version.isdigit():
-            return (
-                "bad-reference",
-                f"expected name@version with a whole number, found {shown(found)}",
-                f'write "{base}@1"',
-            )
-        return "bad-reference", f"expected a name or name@version, found {shown(found)}", explain_name(base)[1]
-    if name in _FORM_WORDS:
-        code, expected = _FORM_WORDS[name]
-        return code, f"expected {expected}, found {shown(found)}", ""
-    choices = pattern.removeprefix("^(").removesuffix(")$").split("|")
-    if all(choice.replace("-", "").isalnum() for choice in choices):
-        return (
-            "not-allowed",
-            f"expected one of {', '.join(choices)}, found {shown(found)}",
-            did_you_mean(found, choices),
-        )
-    return "wrong-form", f"expected a text that matches {pattern}, found {shown(found)}", ""
-
-
-_FORM_WORDS: Final = {
-    "digest": ("bad-digest", "a digest: sha256: and 64 hexadecimal digits in lower case"),
-    "commit": ("bad-commit", "a full commit id of 40 hexadecimal digits in lower case"),
-    "sha256": ("bad-digest", "64 hexadecimal digits in lower case"),
-    "currency": ("wrong-form", "an ISO 4217 code such as EUR"),
-    "date": ("wrong-form", "a date such as 2027-06-30"),
-    "variable": ("bad-variable", "a variable's name: letters, digits and '_', not beginning with a digit"),
-}
-_UNIT_FORMATS: Final = frozenset(("quantity", "duration", "bandwidth", "percent"))
-_MEMORY_MIN: Final = 2**20
-
-
-def _unit(name: str, path: Path, text: str) -> Told | None:
-    """Parse a value with a unit; return what is wrong with it."""
-    try:
-        size = _parser(name, path)(text)
-    except units.UnitError as error:
-        found = "" if ", found " in error.message else f", found {shown(text)}"
-        return "wrong-unit", error.message + found, error.suggestion
-    if path[-2:] == ("requests", "memory") and size < _MEMORY_MIN:
-        meant = f' and "{text}Gi" if gigabytes are meant' if text.isdigit() else ""
-        return (
-            "wrong-unit",
-            f"expected at least 1Mi, found {text} bytes",
-            f'write "{text}Mi" if megabytes{meant}' if meant else "",
-        )
-    return None
-
-
-def _parser(name: str, path: Path) -> Callable[[str], Any]:
-    if name != "quantity":
-        return {
-            "duration": units.parse_duration,
-            "bandwidth": units.parse_bandwidth,
-            "percent": units.parse_percentage,
-        }[name]
-    last = path[-1]
-    if last == "cpu":
-        return units.parse_cpu
-    if path[-2:-1] and path[-2] in ("quota", "quotas", "borrow") and last not in ("memory", "ephemeral-storage"):
-        return _parse_count
-    return units.parse_bytes
-
-
-def _parse_count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise units.UnitError("expected a whole number")
-    return int(text)
 
 
 def unknown_kind(found: object, known: tuple[str, ...]) -> Iterator[Told]:
@@ -322,8 +248,3 @@ def unknown_kind(found: object, known: tuple[str, ...]) -> Iterator[Told]:
     else:
         suggestion = did_you_mean(found, known) if isinstance(found, str) else ""
         yield "unknown-kind", f"expected one of {', '.join(known)}, found {shown(found)}", suggestion
-
-
-def present(source: Source, *path: str | int) -> bool:
-    """Tell whether the document says anything at a path."""
-    return at(source.value, *path) is not None

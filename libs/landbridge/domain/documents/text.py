@@ -76,12 +76,12 @@ def forbidden_character(text: str) -> str:
     return found[0] if found else ""
 
 
-def split(body: bytes) -> list[Slice] | Problem:
+def split(body: bytes, limit: int = MAX_STREAM_BYTES) -> list[Slice] | Problem:
     """Cut a stream of documents at its `---` lines, without parsing: such a line is a border wherever it stands.
 
     Documents of comments and blank lines only are left out.
     """
-    text = decode(body, MAX_STREAM_BYTES)
+    text = decode(body, limit)
     if isinstance(text, Problem):
         return text
     slices: list[Slice] = []
@@ -89,6 +89,8 @@ def split(body: bytes) -> list[Slice] | Problem:
     borders = [match.start() for match in _MARKER.finditer(text)]
     for border in [*borders, len(text)]:
         part = text[start:border]
+        if _is_directive(part):
+            return Problem("", "directive", "YAML directives (%) are off", "remove the line", line + 1, 1)
         if _has_content(part):
             slices.append(Slice(part, line))
         line += part.count("\n")
@@ -98,6 +100,14 @@ def split(body: bytes) -> list[Slice] | Problem:
     return slices
 
 
-def _has_content(part: str) -> bool:
+def _content(part: str) -> list[str]:
     body = part.removeprefix("---").removeprefix("...")
-    return any(line and not line.startswith("#") for line in map(str.strip, body.splitlines()))
+    return [line for line in map(str.strip, body.splitlines()) if line and not line.startswith("#")]
+
+
+def _has_content(part: str) -> bool:
+    return bool(_content(part))
+
+
+def _is_directive(part: str) -> bool:
+    return part.lstrip()[:1] in ("%", "#") and any(line.startswith("%") for line in _content(part)[:1])
