@@ -62,6 +62,7 @@ _GOOGLE_FAMILY: Final = (
     r"(?<![\w-])(?:a2|a3|a4|a4x|g2|g4|n1|n2|n2d|n4|c2|c2d|c3|c3d|c4|c4a|c4d|e2|m1|m2|m3|m4|h3|h4d|t2a|t2d|x4|z3)"
 )
 _AZURE_SIZE: Final = r"[a-z]{1,3}\d{1,3}[a-z0-9]{0,6}(?:-\d{1,3})?(?:_[a-z0-9]{1,12}){0,4}(?!\w)"
+_IBM_SIZE: Final = r"[a-z]{0,2}-\d{1,3}x\d{1,5}(?:x\d{1,2}[a-z0-9]{1,8})?(?!\w)"
 _GOOGLE_SIZES: Final = (
     "-highgpu", "-megagpu", "-ultragpu", "-edgegpu", "-maxgpu", "-standard", "-highmem", "-highcpu", "-hypermem",
     "-megamem", "-ultramem", "-custom", "-micro", "-medium", "-small",
@@ -91,7 +92,7 @@ INSTANCE: Final = Rule(
         *_patterns(_GOOGLE_FAMILY, r"(?:-[0-9a-z]{1,8}){0,3}(?!\w)", *_GOOGLE_SIZES),
         *_patterns(r"(?<![\w-])", r"[a-z0-9-]{1,20}", "v5litepod-", "ct4p-", "ct5lp-", "ct5p-", "ct6e-", "tpu7x-"),
         *_patterns(r"(?<![\w.])(?:vm|bm)", r"[a-z0-9.]{0,30}", ".standard", ".gpu", ".denseio", ".hpc", ".optimized"),
-        *_patterns(r"(?<![\w-])[bcgmuv]", r"\d[a-z]{0,2}-\d{1,3}x\d{1,5}(?:x\d{1,2}[a-z0-9]{1,8})?(?!\w)", "x"),
+        *_patterns(r"(?<![\w-])[bcgmuv]", _IBM_SIZE, *(f"x{digit}" for digit in range(1, 10))),
         *_patterns(r"(?<![\w.])", rf"[a-z0-9-]{{2,20}}\.(?:\d{{0,3}}x?large|small){_WORD_ENDS}", "ecs."),
         *_patterns(r"(?<![\w-])", r"\d{1,2}x_[a-z0-9_]{2,20}(?!\w)", "gpu_"),
     ),
