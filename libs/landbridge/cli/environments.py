@@ -1,0 +1,137 @@
+"""`env`: environments, their contracts and their dispatchers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from landbridge.cli import output
+from landbridge.cli.documents import parse_files, refuse
+from landbridge.cli.exits import CliError, Exit
+from landbridge.cli.instance import find
+from landbridge.cli.options import Context, Data, Reason
+from landbridge.cli.running import call
+
+if TYPE_CHECKING:
+    from landbridge.client.http_client import HttpClient
+
+app = typer.Typer(help="Environments: register, verify, pause, join.", no_args_is_help=True, rich_markup_mode=None)
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The environment.")]
+
+
+@app.command()
+def register(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Its contract; - is standard input.")],
+    data: Data = None,
+    context: Context = "",
+) -> None:
+    """Register an environment, or a new version of its contract."""
+    good, problems = parse_files([file])
+    problems += [
+        f"{item.file}: expected an EnvironmentContract, found {item.document.kind.name}"
+        for item in good
+        if item.document.kind.name != "EnvironmentContract"
+    ]
+    refuse(problems)
+
+    async def send(client: "HttpClient") -> None:
+        for item in good:
+            await client.apply(item.document.body)
+            version = item.document.value["metadata"].get("version", "")
+            print(f"environment {item.document.name}: contract version {version} registered", flush=True)
+            print(f"To let its dispatcher join: landbridge env join {item.document.name} --bindings FILE")
+
+    call(data, context, send)
+
+
+@app.command()
+def join(
+    name: _Name,
+    bindings: Annotated[
+        Path | None,
+        typer.Option("--bindings", metavar="FILE", help="What its connections are here.", show_default=False),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into", metavar="DIR", help="Write credentials there, to carry them to the site.", show_default=False
+        ),
+    ] = None,
+    data: Data = None,
+    context: Context = "",
+) -> None:
+    """Make an environment's credentials and start its dispatcher.
+
+    With an instance on this machine the dispatcher runs here, supervised. For a remote instance, or with --into, the
+    files are written and the command to start it is printed.
+    """
+    text = _bindings(bindings)
+    instance = find(data, context)
+    answer = call(data, context, lambda client: client.join(name))
+    if instance.data is None or into is not None:
+        _write_site(name, answer, text, into or Path(name))
+        return
+    from landbridge_embedded import environments
+    from landbridge_embedded.control import ask
+    from landbridge_embedded.layout import DataDirectory
+
+    directory = DataDirectory(instance.data)
+    place = environments.write(directory, name, creds=answer["creds"], bindings=text)
+    if not place.bindings.exists():
+        raise CliError(f"environment {name}: no bindings yet; run it again with --bindings FILE", Exit.INVALID)
+    ask(directory, "start-environment", name=name, timeout_s=90)
+    print(f"environment {name}: its dispatcher runs, data in {place.directory}")
+
+
+def _bindings(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise CliError(f"{path}: {error.strerror}", Exit.INVALID) from error
+
+
+def _write_site(name: str, answer: dict[str, Any], bindings: str, place: Path) -> None:
+    from landbridge.cli.files import write_private
+
+    write_private(place / "dispatcher.creds", answer["creds"])
+    if bindings:
+        write_private(place / "bindings.yaml", bindings)
+    settings = {
+        "LANDBRIDGE_ENVIRONMENT": name,
+        "LANDBRIDGE_NATS_URL": str(answer.get("natsUrl") or "nats://ADDRESS:4222"),
+        "LANDBRIDGE_NATS_CREDS": "dispatcher.creds",
+        "LANDBRIDGE_DATA_DIR": ".",
+        "LANDBRIDGE_BINDINGS": "bindings.yaml",
+    }
+    write_private(place / "dispatcher.env", "".join(f"{key}={value}\n" for key, value in settings.items()))
+    print(f"written to {place}: dispatcher.creds, dispatcher.env{', bindings.yaml' if bindings else ''}")
+    print(f"Start it at the site: cd {place} && set -a && . ./dispatcher.env && landbridge-dispatcher")
+
+
+def _control(action: str, told: str) -> None:
+    def command(name: _Name, reason: Reason = "", data: Data = None, context: Context = "") -> None:
+        call(data, context, lambda client: client.control(name, action, reason))
+        print(f"environment {name}: {told}")
+
+    command.__doc__ = _HELP[action]
+    app.command(action)(command)
+
+
+_HELP = {
+    "verify": "Run all probes of an environment now.",
+    "pause": "Start nothing new in an environment; what runs goes on.",
+    "resume": "Let an environment take work again.",
+    "drain": "Start nothing new in an environment and move what can be moved.",
+}
+for _action, _told in (
+    ("verify", "probes were asked for; see them with `landbridge get environment NAME`"),
+    ("pause", "paused"),
+    ("resume", "takes work again"),
+    ("drain", "is being drained"),
+):
+    _control(_action, _told)
+
+__all__ = ["app", "output"]
