@@ -59,7 +59,7 @@ class ProcessHarness:
     def __init__(self, home: Path, **executor: Any) -> None:
         self.home = home
         self.executor: Executor
-        write_bindings(home, {"name": "process", "cgroup": "off", **executor})
+        write_bindings(home, {"name": "process", "cgroup": "off", "startWait": "500ms", **executor})
 
     def command(self, behaviour: Behaviour) -> list[str]:
         lines = ["import json, os, signal, sys, time"]
@@ -100,7 +100,7 @@ class SimulatedHarness:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.executor: Executor
-        write_bindings(home, "simulated")
+        write_bindings(home, {"name": "simulated", "startWait": "500ms"})
 
     def command(self, behaviour: Behaviour) -> list[str]:
         words = [f"duration={round(behaviour.seconds * 1000)}ms", f"exit={behaviour.exit_code}"]

@@ -5,9 +5,11 @@ import signal
 import pytest
 
 from contract.executors.harness import Behaviour, Harness, Watcher, a_lease, a_work, boot_ms, run, stop
+from contract.executors.probes import work_directory
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptReport
 from landbridge_dispatch.executors.protocol import SlotView
+from support.wait import wait_until
 
 
 def ended(view: SlotView) -> AttemptReport:
@@ -111,9 +113,6 @@ async def test_who_ignores_the_polite_signal_is_killed(
 
 async def until_ready(harness: Harness, key: object) -> None:
     """A real program needs a moment until it has set its signal handlers."""
-    from contract.executors.probes import work_directory
-    from support.wait import wait_until
-
     if harness.real:
         await wait_until((work_directory(harness, key) / "ready").exists, "the workload is ready")
 
@@ -211,8 +210,6 @@ async def test_a_sealed_checkpoint_is_seen_while_the_work_runs(harness: Harness,
 
     def sealed() -> SlotView | None:
         return next((view for view in watcher.of(work.key) if view.report and view.report.checkpoint), None)
-
-    from support.wait import wait_until
 
     view = await wait_until(sealed, "a checkpoint was seen")
     assert view.phase is SlotPhase.RUNNING

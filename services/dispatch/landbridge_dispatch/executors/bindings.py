@@ -95,6 +95,8 @@ class ExecutorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
     slots: int = 256
     cgroup: str = "auto"
     path: tuple[str, ...] = ()
+    start_wait: str = "15s"
+    """How long granted work waits at its true start for a lease that allows it, before it is given back."""
     log_limit: str = "64Mi"
     keep_logs: str = "7d"
     keep_logs_size: str = "1Gi"
@@ -106,6 +108,7 @@ class ExecutorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
         units.parse_bytes(self.log_limit)
         units.parse_bytes(self.keep_logs_size)
         units.parse_duration(self.keep_logs)
+        units.parse_duration(self.start_wait)
 
 
 class Bindings(msgspec.Struct, frozen=True):

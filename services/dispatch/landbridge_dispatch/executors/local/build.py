@@ -54,6 +54,7 @@ def build_order(home: Path, name: str, work: Work, found: Resolution, options: E
         ranks=ranks,
         timeout_ms=milliseconds(lifecycle.timeout),
         grace_ms=milliseconds(lifecycle.stop_grace, STOP_GRACE_MS),
+        start_wait_ms=milliseconds(options.start_wait),
         memory_bytes=units.parse_bytes(memory) * ranks if memory else 0,
         log_bytes=units.parse_bytes(options.log_limit),
         disconnection=Disconnection(work.policy.policy, work.policy.within_ms, work.policy.grace_ms),

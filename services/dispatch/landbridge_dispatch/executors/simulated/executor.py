@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
-from landbridge.domain import features
+from landbridge.domain import features, units
 from landbridge.domain.ownership.environment_model import FINAL, FinalReport, SlotPhase
 from landbridge.domain.ownership.leases import NO_LEASE, HeldLease, StartVerdict, start_verdict
 from landbridge.domain.ownership.policy import Disconnection
@@ -33,7 +33,6 @@ from landbridge_dispatch.executors.simulated.model import Model
 from landbridge_dispatch.executors.simulated.slot import BURIED_PLAN, Slot, read_slots
 
 JOURNAL_FILE = "simulated.journal"
-START_WAIT_MS = 15_000
 COMPACT_BYTES = 64 * 2**20
 _START, _FINISH, _TIMEOUT, _KILL, _LEASE, _CHECKPOINT = range(6)
 
@@ -47,6 +46,7 @@ class SimulatedExecutor:
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
         self._model = Model(bindings.simulation or Simulation())
+        self._start_wait_ms = units.parse_duration(bindings.executor.start_wait)
         self._journal = Journal(Path(bindings.home) / JOURNAL_FILE)
         self._slots: dict[SlotKey, Slot] = {}
         self._heap: list[tuple[int, int, int, Slot]] = []
@@ -129,7 +129,7 @@ class SimulatedExecutor:
         for key in keys:
             slot = self._slots.get(key)
             if slot is not None and slot.phase is SlotPhase.CREATED and not slot.wait_until_ms:
-                slot.wait_until_ms = now + slot.plan.delay_ms + START_WAIT_MS
+                slot.wait_until_ms = now + slot.plan.delay_ms + self._start_wait_ms
                 if slot.plan.delay_ms:
                     self._push(now + slot.plan.delay_ms, _START, slot)
                 else:

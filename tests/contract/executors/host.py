@@ -1,0 +1,39 @@
+"""A process like a dispatcher: opens the site's executor, starts work, and waits to be killed."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from contract.executors.harness import a_lease, make_executor, run
+from landbridge.domain.ownership.epochs import Epoch
+from landbridge.domain.ownership.policy import Disconnection
+from landbridge_dispatch.executors.protocol import Work
+from landbridge_dispatch.specification import disconnection_of, read_operation
+
+
+async def main(home: Path, operation: str, spec: Path, lease_s: float) -> None:
+    executor = make_executor(home)
+    await executor.open()
+    executor.hold_lease(a_lease(seconds=lease_s))
+    body = spec.read_bytes()
+    view = read_operation(body)
+    policy: Disconnection = disconnection_of(view.spec.lifecycle)
+    work = Work(
+        operation=operation,
+        epoch=Epoch(1, 1),
+        project="retail-eu",
+        attempt=1,
+        term=3,
+        spec=body,
+        spec_sha256="00",
+        view=view,
+        policy=policy,
+    )
+    await run(executor, work)
+    async for changed in executor.observe():
+        for found in changed:
+            print(found.phase, flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])))
