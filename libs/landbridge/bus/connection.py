@@ -73,6 +73,14 @@ class BusSubscription:
             with suppress(nats.errors.Error, OSError):
                 await self.inner.unsubscribe()
 
+    async def finish(self, timeout_s: float = 2.0) -> None:
+        """Stop receiving, but first handle what the broker had sent already; bounded, never raises."""
+        self.bus.forget(self)
+        if self.inner is not None:
+            with suppress(nats.errors.Error, OSError, TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self.inner.drain()  # type: ignore[no-untyped-call]
+
 
 class Bus:
     """The connection. Made by `connect`; used through publish, consume, state and requests."""
@@ -146,10 +154,8 @@ class Bus:
         if self._rebuilding is not None:
             self._rebuilding.cancel()
         self.replies.fail_all(Unavailable("the bus is closing"))
-        with suppress(nats.errors.Error, OSError, TimeoutError):
-            async with asyncio.timeout(self.settings.drain_timeout_s):
-                if self._client.is_connected:
-                    await self._client.flush()
+        if self._client.is_connected:
+            await self.settle(self.settings.drain_timeout_s)
         with suppress(nats.errors.Error, OSError):
             await self._client.close()
         self._connected.clear()
@@ -203,6 +209,12 @@ class Bus:
     def forget(self, subscription: BusSubscription) -> None:
         with suppress(ValueError):
             self._subscriptions.remove(subscription)
+
+    async def settle(self, timeout_s: float = 5.0) -> None:
+        """Return when the broker has seen all that was sent; does nothing if it is away."""
+        with suppress(nats.errors.Error, OSError, TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._client.flush()
 
     async def request(self, subject: str, body: bytes, timeout_s: float = 5.0) -> bytes:
         """One question, one answer. Raises NoResponder, NotPermitted, or Unavailable after `timeout_s`."""

@@ -44,7 +44,7 @@ class Consumer:
         *,
         batch: int = 1000,
         prefetch: int = PREFETCH,
-        ack_wait_s: float = streams.ACK_WAIT_S,
+        ack_wait_s: float | None = None,
     ) -> None:
         self.bus = bus
         self.stream = stream
@@ -54,7 +54,7 @@ class Consumer:
         self.problem: ConsumerMissing | None = None
         self.pulls = 0
         self._window = batch * prefetch
-        self._keepalive_s = ack_wait_s / 3
+        self._keepalive_s = (ack_wait_s or streams.ack_wait_of(stream, durable)) / 3
         self._buffer: deque[Msg] = deque()
         self._held: dict[str, float] = {}  # acknowledgement subject -> when received or last prolonged
         self._arrived = asyncio.Event()
@@ -118,8 +118,14 @@ class Consumer:
         await self._reply([message.reply], b"+TERM", release=True)
 
     def lag(self) -> int:
-        """Messages not yet taken: buffered here plus, as of the last delivery, still in the stream."""
-        return self._pending + len(self._buffer)
+        """Return how many messages are not yet taken: buffered here and, as of the last delivery, in the stream."""
+        if self._buffer:
+            return pending_of(self._buffer[-1].reply) + len(self._buffer)
+        return self._pending
+
+    def buffered(self) -> int:
+        """Return how many messages are here and not yet taken."""
+        return len(self._buffer)
 
     def healthy(self) -> bool:
         return self.problem is None and self.bus.healthy()
@@ -135,7 +141,7 @@ class Consumer:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watch
         if self._subscription is not None:
-            await self._subscription.close()
+            await self._subscription.finish()
         waiting = [msg.reply for msg in self._buffer]
         self._buffer.clear()
         await self._reply(waiting, b"-NAK", release=True)
@@ -237,6 +243,8 @@ class Consumer:
             now = loop.time()
             if self._outstanding > 0 and now - self._heard_at > 2.5 * HEARTBEAT_S:
                 log.info("consumer_silent", extra={"stream": self.stream, "durable": self.durable})
+                if self._failures == 0:  # what follows, if it is a failure, began with the silence
+                    self._failures, self._failing_since = 1, self._heard_at
                 self._generation += 1
                 self._outstanding = 0
             await self._refill()

@@ -154,6 +154,8 @@ def _structured(subject: str, headers: Mapping[str, str], body: bytes, reply: st
         event = _STRUCTURED_DECODER.decode(body)
     except msgspec.MsgspecError as error:
         raise EnvelopeError(f"not a structured CloudEvent: {error}") from error
+    if not (event.id and event.source and event.type):
+        raise EnvelopeError("not a structured CloudEvent: id, source and type must not be empty")
     sequence, deliveries = _delivery(reply)
     data = event.data_base64 if event.data_base64 is not None else bytes(event.data)
     trace = event.traceparent or headers.get("traceparent", "")
@@ -189,16 +191,19 @@ def _header(headers: Mapping[str, str], name: str) -> str:
 def _delivery(reply: str) -> tuple[int, int]:
     """(stream sequence, delivery count) from an acknowledgement subject; (0, 1) if it is none."""
     parts = reply.split(".")
-    match len(parts):
-        case 9 if parts[1] == "ACK":  # $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<seq>.<time>.<pending>
+    count = len(parts)
+    try:
+        if count == 9:  # $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>
             return int(parts[5]), int(parts[4])
-        case 11 | 12 if parts[1] == "ACK":  # the same behind <domain>.<account hash>
+        if count in {11, 12}:  # the same behind <domain>.<account hash>
             return int(parts[7]), int(parts[6])
-        case _:
-            return 0, 1
+    except ValueError:
+        pass  # not an acknowledgement subject
+    return 0, 1
 
 
 def pending_of(reply: str) -> int:
     """How many messages the consumer had left when it sent this one, from the acknowledgement subject."""
     parts = reply.split(".")
-    return int(parts[8]) if len(parts) == 9 else int(parts[10]) if len(parts) in (11, 12) else 0
+    last = {9: 8, 11: 10, 12: 10}.get(len(parts))
+    return int(parts[last]) if last is not None else 0

@@ -115,7 +115,7 @@ def service_permissions(service: str) -> Permissions:
         publish.append(f"{API}.CONSUMER.INFO.{durable.stream}.{durable.name}")
     for name in grant.reads_state:
         publish.append(f"{API}.DIRECT.GET.{name}")
-        subscribe += streams.stream_spec(name).subjects
+        subscribe.append(streams.family_filter(name))
     return Permissions(tuple(publish), tuple(dict.fromkeys(subscribe)), bool(grant.answers))
 
 

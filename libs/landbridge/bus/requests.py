@@ -48,7 +48,9 @@ async def respond(bus: Bus, subject: str, handler: Handler, *, queue: str | None
         running.add(task)
         task.add_done_callback(running.discard)
 
-    return await bus.subscribe(subject, on_message, queue or "")
+    subscription = await bus.subscribe(subject, on_message, queue or "")
+    await bus.settle()
+    return subscription
 
 
 async def query(bus: Bus, environment: str, kind: str, body: bytes, *, timeout_s: float = QUERY_TIMEOUT_S) -> bytes:

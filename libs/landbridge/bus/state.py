@@ -10,6 +10,7 @@ that was rebuilt. A message may be seen twice, in order; each is the whole value
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ PAGE: Final = 500
 POLL_S: Final = 5.0
 REPLY_TIMEOUT_S: Final = 5.0
 _HINT_RETRY_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # a hint comes before the message is stored
+_RECENT: Final = 1000
+_RESYNC_EVERY: Final = 12  # waits; a stream that was rebuilt in silence is noticed within a minute
 _BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -48,7 +51,9 @@ class LastPerSubject:
         self._poll_s = poll_s
         self._position = 0
         self._wake = asyncio.Event()
-        self._hints = 0
+        self._hinted: set[str] = set()  # ids that were announced and not yet read
+        self._recent: deque[str] = deque(maxlen=_RECENT)  # ids that were read, perhaps before their announcement
+        self._idle = 0
         self._resync = True
 
     async def __aiter__(self) -> AsyncIterator[Inbound]:
@@ -68,7 +73,7 @@ class LastPerSubject:
         if self._resync:
             found = await self._snapshot()
             self._resync = False
-            self._hints = 0
+            self._note(found)
             return found
         return await self._changes()
 
@@ -86,9 +91,12 @@ class LastPerSubject:
                 tries += 1
 
     async def _pause(self) -> None:
-        """Wait for a hint, a reconnect or the poll; hinted messages are looked for until they are stored."""
-        if not self._resync and self._hints <= 0:
+        """Wait for a hint, a reconnect or the poll."""
+        if not self._resync and not self._hinted:
             await self._sleep(self._poll_s)
+            self._idle += 1
+            if self._idle >= _RESYNC_EVERY:
+                self._idle, self._resync = 0, True
 
     # -- snapshot -------------------------------------------------------------------------------------------------
 
@@ -131,28 +139,38 @@ class LastPerSubject:
     async def _changes(self) -> list[Inbound]:
         """Return what came after the last message seen; with hints outstanding, look a few times."""
         for wait_s in (*_HINT_RETRY_S, 0.0):
+            self._wake.clear()
             page, _ = await self._get(self._after(self._position))
             if page:
                 self._position = page[-1].stream_sequence
-                self._hints -= len(page)
+                self._note(page)
                 return page
-            if self._hints <= 0 or not wait_s or self._resync:
+            if not self._hinted or not wait_s or self._resync:
                 break
             await self._sleep(wait_s)
-        self._hints = 0  # a hint without a message: its publisher was refused
+        # Announced and never stored: its publisher was refused, or the stream was rebuilt and counts from 1 again.
+        self._resync = self._resync or bool(self._hinted)
+        self._hinted.clear()
         return []
+
+    def _note(self, read: list[Inbound]) -> None:
+        ids = [message.id for message in read]
+        self._hinted.difference_update(ids)
+        self._recent.extend(ids)
 
     def _after(self, position: int) -> dict[str, Any]:
         return {"seq": position + 1, "next_by_subj": self._filter, "batch": PAGE}
 
     async def _sleep(self, seconds: float) -> None:
-        self._wake.clear()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
 
-    async def _on_hint(self, _: Msg) -> None:
-        self._hints += 1
-        self._wake.set()
+    async def _on_hint(self, msg: Msg) -> None:
+        identifier = (msg.headers or {}).get("ce-id", "")
+        if identifier not in self._recent:
+            if identifier:
+                self._hinted.add(identifier)
+            self._wake.set()
 
     def _on_reconnect(self) -> None:
         self._resync = True

@@ -13,6 +13,8 @@ DAY_S: Final = 86_400
 GIB: Final = 1024**3
 DEFAULT_BUDGET_BYTES: Final = 16 * GIB
 ACK_WAIT_S: Final = 10.0  # consumers prolong what they hold: this is when a dead one is noticed
+# Pull requests through an account's import outlive a cut connection by seconds; what is sent into them comes again.
+ENVIRONMENT_ACK_WAIT_S: Final = 5.0
 MAX_ACK_PENDING: Final = 50_000  # several replicas with 4 x 1,000 prefetched and 1,000 in work each
 MAX_WAITING: Final = 128  # pull requests; a flood of one user cannot fill the server
 DUPLICATE_WINDOW_S: Final = 120.0
@@ -111,13 +113,25 @@ DURABLES: Final[tuple[DurableSpec, ...]] = (
 
 def environment_durable(environment: str) -> DurableSpec:
     """Return the durable from which that environment's dispatcher, and nobody else, reads its commands."""
-    return DurableSpec(
-        COMMANDS, f"env-{environment}", (subjects.every("command", environment),), max_ack_pending=10_000
-    )
+    filters = (subjects.every("command", environment),)
+    return DurableSpec(COMMANDS, f"env-{environment}", filters, ENVIRONMENT_ACK_WAIT_S, 10_000)
+
+
+def ack_wait_of(stream: str, durable: str) -> float:
+    """Return the seconds after which the broker gives a durable's unacknowledged messages to others."""
+    found = next((spec for spec in DURABLES if (spec.stream, spec.name) == (stream, durable)), None)
+    if found is not None:
+        return found.ack_wait_s
+    return ENVIRONMENT_ACK_WAIT_S if stream == COMMANDS else ACK_WAIT_S
 
 
 def stream_spec(name: str) -> StreamSpec:
     return _BY_NAME[name]
+
+
+def family_filter(name: str) -> str:
+    """Return the filter for everything that a stream takes."""
+    return subjects.every(subjects.family(stream_spec(name).subjects[0]))
 
 
 _BY_NAME: Final = {spec.name: spec for spec in STREAMS}
