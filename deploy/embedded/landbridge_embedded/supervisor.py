@@ -116,8 +116,14 @@ class Supervisor:
         for item in local:
             self._keep(item.service, self._dispatcher_job(item))
         await self._await_ready(list(self._keepers))
-        await sample.register(data, empty=self._options.empty, api=self._url("dashboard"), join=self._run_environment)
-        self._note("ready")
+        self._note(f"{len(self._options.services)} services are ready")
+        await sample.register(
+            data,
+            empty=self._options.empty,
+            api=self._url("dashboard"),
+            start=self._run_environment,
+            note=self._note,
+        )
 
     async def _start_servers(self) -> None:
         started = time.monotonic()
@@ -210,7 +216,7 @@ class Supervisor:
                 await self._keepers.pop(item.service).stop(_DRAIN_S)
             self._ports |= pick_ports([item.service], fixed=self._ports, memory=self._data.ports)
             self._keep(item.service, self._dispatcher_job(item))
-            await self._await_ready([item.service])
+        await self._await_ready([item.service])
 
     # -- stopping -------------------------------------------------------------------------------------------------
 
