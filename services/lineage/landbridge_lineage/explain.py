@@ -29,7 +29,7 @@ def explanation(
         "project": state.project,
         "phase": state.phase,
         "round": shown.round if shown else state.round,
-        "rounds": [each._asdict() for each in rounds],
+        "rounds": [each.shown() for each in rounds],
         "waiting": plain(state.waits),
         "decision": _decision(decision, shown),
         "assessment": _assessment(assessment),

@@ -59,6 +59,15 @@ class Round(NamedTuple):
     decision_id: str
     environment: str
 
+    def shown(self) -> dict[str, Any]:
+        """Return it as JSON carries it."""
+        return {
+            "round": self.round,
+            "assessmentId": self.assessment_id,
+            "decisionId": self.decision_id,
+            "environment": self.environment,
+        }
+
 
 T = TypeVar("T")
 

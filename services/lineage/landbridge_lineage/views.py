@@ -58,7 +58,7 @@ def detail(
         "effective": effective(facts),
         "attempts": [plain(each) for each in started],
         "placements": [plain(each) for each in placements],
-        "rounds": [each._asdict() for each in rounds],
+        "rounds": [each.shown() for each in rounds],
     }
 
 
