@@ -83,12 +83,17 @@ async def _join(
 ) -> None:
     """Register one environment, let it join, fill its connections, start its dispatcher."""
     name = contract.stem
-    await _apply_all(client, contract.name, contract.read_bytes())
-    bindings = contract.with_name(name + _BINDINGS).read_text()
+    body, bindings = _read(contract)
+    await _apply_all(client, contract.name, body)
     answer = await _joined(client, name)
     place = environments.write(data, name, creds=str(answer["creds"]), bindings=bindings)
     await asyncio.to_thread(fill_connections, root, place.directory, bindings)
     await start(name)
+
+
+def _read(contract: Path) -> tuple[bytes, str]:
+    """Return a contract and the bindings beside it."""
+    return contract.read_bytes(), contract.with_name(contract.stem + _BINDINGS).read_text()
 
 
 async def _joined(client: "HttpClient", name: str) -> dict[str, Any]:

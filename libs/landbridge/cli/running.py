@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
 
 T = TypeVar("T")
+RETRY_S = 5.0  # how long a command tries to reach the instance
 _INTERRUPTED = 130  # what shells use for SIGINT
 
 
@@ -26,7 +27,7 @@ def call(data: Path | None, context: str, work: "Callable[[HttpClient], Coroutin
     async def main() -> T:
         from landbridge.client.http_client import HttpClient
 
-        async with HttpClient(instance.url, instance.token, retry_s=5.0) as client:
+        async with HttpClient(instance.url, instance.token, retry_s=RETRY_S) as client:
             return await work(client)
 
     try:

@@ -145,27 +145,27 @@ class HttpClient:
             status=404,
         )
 
-    async def events(self, operation: str, *, after: int = 0) -> list[Event]:
-        """Return the lifecycle events with a sequence above `after`, in order."""
-        return await self._events(await self.resolve(operation), after)
+    async def events(self, operation: str) -> list[Event]:
+        """Return what happened so far, in order."""
+        return await self._events(await self.resolve(operation))
 
-    async def _events(self, operation: str, after: int) -> list[Event]:
-        answer = await self.transport.json("GET", f"/v1/operations/{operation}/events", params={"after": str(after)})
-        found = [Event.of(item) for item in answer["items"]]
-        return [event for event in found if event.sequence > after]
+    async def _events(self, operation: str) -> list[Event]:
+        answer = await self.transport.json("GET", f"/v1/operations/{operation}/events")
+        return [Event.of(item) for item in answer["items"]]
 
-    async def follow(self, operation: str, *, after: int = 0) -> AsyncIterator[Event]:
-        """Yield lifecycle events as they happen, ending with the final one. Survives restarts of the server."""
+    async def follow(self, operation: str) -> AsyncIterator[Event]:
+        """Yield what happened and then what happens, ending with the final event. Survives restarts of the server."""
         operation = await self.resolve(operation)
+        known: set[str] = set()
         pause = 0
         while True:
-            events = await self._events(operation, after)
-            for event in events:
+            fresh = [event for event in await self._events(operation) if event.id not in known]
+            for event in fresh:
+                known.add(event.id)
                 yield event
-                after = event.sequence
-                if event.final:
-                    return
-            pause = 0 if events else min(pause + 1, len(_POLL_S) - 1)
+            if any(event.final for event in fresh):
+                return
+            pause = 0 if fresh else min(pause + 1, len(_POLL_S) - 1)
             await asyncio.sleep(_POLL_S[pause])
 
     async def wait(
@@ -231,6 +231,19 @@ class HttpClient:
         """Return the declared outputs of the latest attempt."""
         answer = await self.transport.json("GET", f"/v1/operations/{await self.resolve(operation)}/outputs")
         return [Output.of(name, value) for name, value in sorted((answer.get("outputs") or {}).items())]
+
+    async def output_files(self, operation: str) -> dict[str, list[str]]:
+        """Return the files of each output by their paths in it; a file by itself has an empty path."""
+        path = f"/v1/operations/{await self.resolve(operation)}/outputs"
+        answer = await self.transport.json("GET", path, params={"files": "true"})
+        return {name: [str(item["path"]) for item in files] for name, files in (answer.get("files") or {}).items()}
+
+    async def output_bytes(self, operation: str, name: str) -> AsyncIterator[bytes]:
+        """Yield the content of an output, or of one file in it (`output/path`)."""
+        path = f"/v1/operations/{await self.resolve(operation)}/outputs/{quote(name)}"
+        async with self.transport.stream(path) as response:
+            async for piece in response.aiter_bytes():
+                yield piece
 
     # -- documents and environments -------------------------------------------------------------------------------
 

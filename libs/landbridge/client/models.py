@@ -82,7 +82,7 @@ class Operation:
     submitted_at: str = ""
     changed_at: str = ""
     ended_at: str = ""
-    conditions: Mapping[str, Any] = field(default_factory=dict)
+    conditions: tuple[str, ...] = ()
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -103,7 +103,7 @@ class Operation:
             submitted_at=text("acceptedAt"),
             changed_at=text("changedAt"),
             ended_at=text("endedAt"),
-            conditions=value.get("conditions") or {},
+            conditions=tuple(str(item.get("type") or "") for item in value.get("conditions") or ()),
             raw=value,
         )
 
@@ -120,10 +120,14 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step of an operation's lifecycle; `sequence` is gapless."""
+    """One thing that happened to an operation.
 
-    sequence: int
+    Steps of the lifecycle have a gapless `sequence`; what was assessed, decided or awaited in between has 0.
+    """
+
+    id: str
     event: str
+    sequence: int = 0
     at: str = ""
     phase: str = ""
     environment: str = ""
@@ -134,16 +138,21 @@ class Event:
 
     @classmethod
     def of(cls, value: Mapping[str, Any], event: str = "") -> "Event":
-        phase = str(value.get("phase") or ("accepted" if event == "accepted" else ""))
+        """Read an entry of the timeline, or the body of an event with its name beside it."""
+        found: Any = value.get("data")
+        data: Mapping[str, Any] = found if isinstance(found, Mapping) else value
+        name = event or str(value.get("event") or data.get("phase") or "")
+        sequence = int(value.get("opSeq") or 0)
         return cls(
-            sequence=int(value.get("opSeq") or value.get("sequence") or 0),
-            event=event or str(value.get("event") or phase),
-            at=str(value.get("at") or ""),
-            phase=phase,
-            environment=str(value.get("environment") or ""),
-            attempt=int(value.get("attempt") or 0),
-            reason=str(value.get("reason") or ""),
-            message=str(value.get("message") or ""),
+            id=str(value.get("id") or f"{data.get('operation', '')}:{sequence}"),
+            event=name,
+            sequence=sequence,
+            at=str(value.get("at") or data.get("at") or ""),
+            phase=str(data.get("phase") or ("accepted" if name == "accepted" else "")),
+            environment=str(data.get("environment") or ""),
+            attempt=int(data.get("attempt") or 0),
+            reason=str(data.get("reason") or ""),
+            message=str(data.get("message") or ""),
             raw=value,
         )
 

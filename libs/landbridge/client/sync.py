@@ -79,11 +79,11 @@ class Client:
     def operations(self, *, limit: int = 100, **filters: str) -> list[Operation]:
         return self._wait(self._client.operations(limit=limit, **filters))
 
-    def events(self, operation: str, *, after: int = 0) -> list[Event]:
-        return self._wait(self._client.events(operation, after=after))
+    def events(self, operation: str) -> list[Event]:
+        return self._wait(self._client.events(operation))
 
-    def follow(self, operation: str, *, after: int = 0) -> Iterator[Event]:
-        return self._iterate(self._client.follow(operation, after=after))
+    def follow(self, operation: str) -> Iterator[Event]:
+        return self._iterate(self._client.follow(operation))
 
     def wait(self, operation: str, *, timeout_s: float | None = None, stop_when_unplaceable: bool = False) -> Operation:
         return self._wait(
