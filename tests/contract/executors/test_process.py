@@ -26,7 +26,7 @@ from contract.executors.harness import (
 from contract.executors.probes import slot_directory, work_directory
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome
-from landbridge_dispatch.executors.local import files, procfs
+from landbridge_dispatch.executors.local import procfs, slots
 from landbridge_dispatch.executors.local.client import LauncherClient
 from landbridge_dispatch.executors.local.executor import LocalExecutor
 from landbridge_dispatch.executors.protocol import SlotView
@@ -71,9 +71,9 @@ async def launcher_pid(process: Harness) -> int:
 
 
 def guardian_pid(process: Harness, key: Any) -> int:
-    value = files.read_json(slot_directory(process, key) / "guardian")
-    assert value is not None
-    return int(value["pid"])
+    guardian = slots.guardian_of(slot_directory(process, key))
+    assert guardian is not None
+    return guardian.pid
 
 
 def kill(pid: int) -> None:

@@ -72,7 +72,7 @@ def workload_variables(slot: Path, work: Work, found: Resolution, options: Execu
     own = {
         "PATH": os.pathsep.join(path),
         "HOME": str(workspace),
-        "TMPDIR": str(workspace / "tmp"),
+        "TMPDIR": str(workspace / watches.PRIVATE),
         "LANG": "C.UTF-8",
         "LANDBRIDGE_OPERATION": work.operation,
         "LANDBRIDGE_ATTEMPT": str(work.attempt),

@@ -50,23 +50,32 @@ def read_json(path: Path) -> dict[str, Any] | None:
     return value
 
 
-def create_exclusively(path: Path, value: dict[str, Any]) -> bool:
-    """Write `path` unless it exists; False means that another was first. The winner's content appears whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(value, separators=(",", ":")))
+def claim_once(path: Path, owner: str) -> bool:
+    """Write `owner` (without a slash, short) under `path` unless somebody did; False means that another was first.
+
+    A link whose target is the content: created exclusively and whole, in one cheap step.
+    """
     try:
-        os.link(temporary, path)
+        path.symlink_to(owner)
     except FileExistsError:
         return False
-    finally:
-        temporary.unlink()
     return True
 
 
-def append_line(path: Path, line: str) -> None:
-    """Append one line in a single write, so that writers never mix within it."""
+def owner_of(path: Path) -> str:
+    """Return what `claim_once` wrote; empty where nobody did."""
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""
+
+
+def append_line(path: Path, line: str, *, sync: bool = False) -> None:
+    """Append one line in a single write, so that writers never mix within it; with `sync` it is then on disk."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     try:
         os.write(fd, line.encode() + b"\n")
+        if sync:
+            os.fdatasync(fd)
     finally:
         os.close(fd)

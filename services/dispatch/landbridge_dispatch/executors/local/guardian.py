@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from landbridge_dispatch.executors.local import evidence, files, processes, procfs, slots
+from landbridge_dispatch.executors.local import evidence, processes, procfs, slots
 from landbridge_dispatch.executors.local.cgroups import Cgroup
 from landbridge_dispatch.executors.local.course import MS, Course, Stage, StopRequest
 from landbridge_dispatch.executors.local.lease import NEVER, START, read_lease
@@ -42,9 +42,9 @@ def run(surroundings: Surroundings, name: str, secrets: dict[str, str]) -> None:
     os.setsid()
     procfs.prctl(procfs.PR_SET_CHILD_SUBREAPER, 1)
     procfs.prctl(procfs.PR_SET_NAME, b"lb-guardian")
-    identity = {"pid": os.getpid(), "ticks": procfs.start_ticks(os.getpid()), "boot": surroundings.boot}
+    identity = slots.GuardianId(os.getpid(), procfs.start_ticks(os.getpid()) or 0, surroundings.boot)
     order = read_order(slot)
-    if order is None or not files.create_exclusively(slot / slots.GUARDIAN_FILE, identity):
+    if order is None or not slots.claim_guardian(slot, identity):
         return
     guardian = Guardian(surroundings, slot, order)
     try:
@@ -270,7 +270,7 @@ class Guardian:
         self._record({"state": slots.TOMBSTONE, "at": time.time(), **told})
 
     def _record(self, state: dict[str, Any]) -> None:
-        files.write_json(self._slot / slots.STATE_FILE, state)
+        slots.append_state(self._slot, state)
 
     def _audit(self, event: str, **facts: Any) -> None:
         order = self._order

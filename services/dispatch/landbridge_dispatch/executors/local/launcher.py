@@ -180,7 +180,7 @@ class Launcher:
     def _is_guarded(self, name: str) -> bool:
         slot = self._home / slots.SLOTS / name
         state, holder = slots.state_of(slot), slots.guardian_of(slot)
-        ended = state is None or state["state"] in (slots.FINISHED, slots.TOMBSTONE)
+        ended = state is None or state["state"] in slots.ENDED
         return not ended and holder is not None and holder.lives(self._boot)
 
     def _drain_wakeup(self, fd: int) -> None:

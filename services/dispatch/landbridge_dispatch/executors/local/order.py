@@ -3,7 +3,7 @@
 Times are milliseconds, sizes bytes, 0 means "none". Standard library only.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,12 @@ class Order:
     resolved: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Return the order as it is stored."""
+        flat = {name: getattr(self, name) for name in _FIELDS}
+        flat["disconnection"] = asdict(self.disconnection)
+        flat["outputs"] = {name: asdict(place) for name, place in self.outputs.items()}
+        flat["checkpoint"] = None if self.checkpoint is None else asdict(self.checkpoint)
+        return flat
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Order":
@@ -88,6 +93,9 @@ class Order:
             "checkpoint": None if checkpoint is None else CheckpointPlace(**checkpoint),
         }
         return cls(**{**value, **nested})
+
+
+_FIELDS = tuple(each.name for each in fields(Order))
 
 
 def read_order(slot: Path) -> Order | None:

@@ -42,7 +42,7 @@ def prepare(slot: Path, order: Order, secrets: dict[str, str], cgroup_base: Path
     """Directories, variables and cgroup. Raises NotStartedError."""
     work = slot / slots.WORK
     try:
-        for path in (work, work / "tmp", work / PRIVATE):
+        for path in (work, work / PRIVATE):
             path.mkdir(mode=0o755, exist_ok=True)
             if order.user is not None:
                 os.chown(path, *order.user)

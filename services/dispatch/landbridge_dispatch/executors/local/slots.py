@@ -3,11 +3,12 @@
     order.json     what to run; the slot appears together with it, by one rename
     grant.json     the lease term under which it may start, if a later one than the order's
     guardian       who may start it: written once, by the guardian or by whoever buries the slot
-    state.json     running, finished or tombstone; absent: created
+    state.jsonl    running, finished or tombstone, a line each time something changed; empty: created
     stop.json      the latest request to stop
     output.log  work/
 
-Whoever finds the name taken finds everything that was decided before. Standard library only.
+Whoever finds the name taken finds everything that was decided before. The first line that says finished or tombstone
+counts for ever, whoever wrote it; a torn last line does not count. Standard library only.
 """
 
 import json
@@ -23,23 +24,30 @@ from landbridge_dispatch.executors.local.course import StopRequest
 from landbridge_dispatch.executors.local.order import ORDER_FILE
 
 SLOTS, SETTLED, CHANGES_FIFO, AUDIT_FILE = "slots", "settled", "changes.fifo", "audit.jsonl"
-STATE_FILE, STOP_FILE, GUARDIAN_FILE, WORK = "state.json", "stop.json", "guardian", "work"
+STATE_FILE, STOP_FILE, GUARDIAN_FILE, WORK = "state.jsonl", "stop.json", "guardian", "work"
 GRANT_FILE = "grant.json"
 METRICS = ".landbridge/metrics.jsonl"
 CREATED, RUNNING, FINISHED, TOMBSTONE = "created", "running", "finished", "tombstone"
+ENDED = frozenset({FINISHED, TOMBSTONE})
 MARKER = "LANDBRIDGE_SLOT"
 
 
 @dataclass(frozen=True, slots=True)
 class GuardianId:
-    """A guardian's process, or, with pid 0, the burial of a slot."""
+    """A guardian's process, or, with pid 0, somebody who keeps the slot from starting."""
 
     pid: int
-    ticks: int
-    boot: str
+    ticks: int = 0
+    boot: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.pid}:{self.ticks}:{self.boot}"
 
     def lives(self, boot: str) -> bool:
         return self.pid > 0 and self.boot == boot and procfs.is_alive(self.pid, self.ticks)
+
+
+NOBODY = GuardianId(0)
 
 
 def occupy(home: Path, name: str, contents: dict[str, dict[str, Any]]) -> bool:
@@ -51,13 +59,9 @@ def occupy(home: Path, name: str, contents: dict[str, dict[str, Any]]) -> bool:
         return False
     slot, temporary = home / SLOTS / name, home / SLOTS / f".new-{name}-{os.getpid()}"
     temporary.mkdir(mode=files.DIRECTORY_MODE)
+    (temporary / STATE_FILE).touch(mode=files.FILE_MODE)
     for file, content in contents.items():
-        fd = os.open(temporary / file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, files.FILE_MODE)
-        try:
-            os.write(fd, json.dumps(content, separators=(",", ":")).encode())
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        files.append_line(temporary / file, json.dumps(content, separators=(",", ":")), sync=True)
     try:
         # A slot is never empty, so that renaming onto one fails: this is the test-and-set.
         temporary.rename(slot)
@@ -71,29 +75,48 @@ def occupy(home: Path, name: str, contents: dict[str, dict[str, Any]]) -> bool:
 
 def bury(home: Path, name: str, order: dict[str, Any], state: dict[str, Any]) -> bool:
     """Make sure that nothing starts in the slot, free or occupied but unstarted; False if its guardian was first."""
-    state = {**state, "state": TOMBSTONE, "at": time.time()}
-    if occupy(home, name, {ORDER_FILE: order, GUARDIAN_FILE: {"pid": 0}, STATE_FILE: state}):
+    created = occupy(home, name, {ORDER_FILE: order})
+    if created:
         files.sync_directory(home / SLOTS)
-        return True
     slot = home / SLOTS / name
-    if not slot.is_dir() or not files.create_exclusively(slot / GUARDIAN_FILE, {"pid": 0}):
+    if not slot.is_dir() or not claim_guardian(slot, NOBODY):
         return False
-    files.write_json(slot / STATE_FILE, state)
+    append_state(slot, {**state, "state": TOMBSTONE, "at": time.time()})
     return True
+
+
+def claim_guardian(slot: Path, guardian: GuardianId) -> bool:
+    """Take the one right to start, or to keep from starting, what the slot holds; False if it is taken."""
+    return files.claim_once(slot / GUARDIAN_FILE, str(guardian))
 
 
 def guardian_of(slot: Path) -> GuardianId | None:
     """Return who took the slot; None while nobody has."""
-    value = files.read_json(slot / GUARDIAN_FILE)
-    return None if value is None else GuardianId(value["pid"], value.get("ticks", 0), value.get("boot", ""))
+    owner = files.owner_of(slot / GUARDIAN_FILE)
+    if not owner:
+        return None
+    pid, ticks, boot = owner.split(":")
+    return GuardianId(int(pid), int(ticks), boot)
+
+
+def append_state(slot: Path, state: dict[str, Any]) -> None:
+    """Record a state, durably; without effect once a final one is recorded."""
+    files.append_line(slot / STATE_FILE, json.dumps(state, separators=(",", ":")), sync=True)
 
 
 def state_of(slot: Path) -> dict[str, Any] | None:
     """Return the slot's state, with `state` always set; None where there is no slot."""
-    value = files.read_json(slot / STATE_FILE)
-    if value is not None:
-        return value
-    return {"state": CREATED} if (slot / ORDER_FILE).exists() else None
+    try:
+        lines = (slot / STATE_FILE).read_bytes().splitlines(keepends=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    newest: dict[str, Any] = {"state": CREATED}
+    for line in lines:
+        if line.endswith(b"\n") and line.strip():
+            newest = json.loads(line)
+        if newest["state"] in ENDED:
+            break
+    return newest
 
 
 def request_stop(slot: Path, stop: StopRequest) -> bool:
@@ -125,7 +148,7 @@ def stop_requested(slot: Path) -> StopRequest | None:
 def names(home: Path) -> list[str]:
     """Return the names of all slots, in the order of their names."""
     try:
-        return sorted(path.name for path in (home / SLOTS).iterdir() if not path.name.startswith("."))
+        return sorted(name for name in os.listdir(home / SLOTS) if not name.startswith("."))  # noqa: PTH208 - names only
     except FileNotFoundError:
         return []
 
@@ -160,7 +183,7 @@ def close_lost(home: Path, name: str, boot: str) -> bool:
     guardian, state = guardian_of(slot), state_of(slot)
     if guardian is None or guardian.pid == 0 or state is None or guardian.lives(boot):
         return False
-    if state["state"] in (FINISHED, TOMBSTONE):
+    if state["state"] in ENDED:
         return False
     rebooted = guardian.boot != boot
     if not rebooted:
@@ -168,10 +191,7 @@ def close_lost(home: Path, name: str, boot: str) -> bool:
     reason = "host-restarted" if rebooted else "guardian-lost"
     message = "the machine restarted" if rebooted else "its guardian was killed; the exit code is not known"
     lost = {"state": FINISHED, "finishedAt": time.time(), "outcome": "failed", "reason": reason, "message": message}
-    # The guardian may have finished between the look at its state and at its process.
-    if (files.read_json(slot / STATE_FILE) or {}).get("state") == FINISHED:
-        return False
-    files.write_json(slot / STATE_FILE, {**state, **lost})
+    append_state(slot, {**state, **lost})
     audit(home, "stop", slot=name, reason=reason)
     announce(home, name)
     return True

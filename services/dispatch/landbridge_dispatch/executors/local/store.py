@@ -112,10 +112,9 @@ class SlotStore:
             if not slot.is_dir():
                 continue
             reached = slots.request_stop(slot, StopRequest(order.reason, order.grace_ms, order.force))
-            if not reached and files.create_exclusively(slot / slots.GUARDIAN_FILE, {"pid": 0}):
+            if not reached and slots.claim_guardian(slot, slots.NOBODY):
                 told = {"reason": order.reason, "message": "stopped before it had started", "denied": True}
-                state = {"state": slots.TOMBSTONE, "at": time.time(), **told}
-                files.write_json(slot / slots.STATE_FILE, state)
+                slots.append_state(slot, {"state": slots.TOMBSTONE, "at": time.time(), **told})
                 slots.announce(self.home, slot.name)
 
     def bury(self, burials: Sequence[Burial]) -> None:
