@@ -372,7 +372,9 @@ def test_events_are_listed_with_their_reasons(run: Run, api: FakeApi) -> None:
 
 
 def test_following_events_as_json_is_one_line_each(run: Run, api: FakeApi) -> None:
-    items = [{"id": name, "event": name, "opSeq": 1, "at": "", "data": {}} for name in ("accepted", "completed")]
+    items: list[dict[str, Any]] = [
+        {"id": name, "event": name, "opSeq": 1, "at": "", "data": {}} for name in ("accepted", "completed")
+    ]
     api["GET", f"/v1/operations/{ID}/events"] = (200, {"items": items})
     lines = run("events", ID, "--follow", "-o", "json").out.splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["accepted", "completed"]
