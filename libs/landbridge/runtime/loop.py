@@ -13,15 +13,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from landbridge.bus.envelope import Inbound, Outbound
-from landbridge.bus.subjects import deadletter
-from landbridge.runtime import logs, metrics
+from landbridge.runtime import logs
+from landbridge.runtime.burial import letter_event, make_letter, reason_of
 from landbridge.runtime.failpoints import failpoint
 from landbridge.runtime.failures import PermanentFailure, TransientFailure
-from landbridge.runtime.ids import new_id
 from landbridge.runtime.outbox import Outbox, Written
+from landbridge.runtime.progress import Progress
 from landbridge.runtime.telemetry import Telemetry, stamp
 from landbridge.store import ContentionError, Database, StoreError, Tx, UnavailableError
-from landbridge.store.deadletters import DeadLetter, keep
+from landbridge.store.deadletters import keep
 from landbridge.store.inbox import first_seen
 
 RETRY_DELAYS_SECONDS = (1.0, 5.0, 30.0, 120.0)
@@ -30,8 +30,6 @@ _CONTENTION_TRIES = 8
 _CONTENTION_PAUSE_SECONDS = 0.005
 _BREAKER_PAUSES_SECONDS = (0.25, 1.0, 2.0, 5.0)
 _BREAKER_ROUNDS = 5
-_SUMMARY_SECONDS = 1.0
-_ERROR_LENGTH = 500
 
 log = logs.get(__name__)
 
@@ -80,7 +78,6 @@ class Loop:
         `on_uncertain` is awaited after a transaction of which it is not known whether it was kept.
         """
         self.name = name
-        self.handled = 0
         self.progress_at = time.monotonic()
         self.waiting = False  # for Postgres
         self._consumer = consumer
@@ -93,16 +90,7 @@ class Loop:
         self._on_uncertain = on_uncertain
         self._stopping = False
         self._transient_rounds = 0
-        self._summary = _Summary(name)
-        self._metric_batch = metrics.loop_batch.labels(name)
-        self._metric_seconds = metrics.loop_seconds.labels(name)
-        self._metric_events = metrics.loop_events.labels(name)
-        self._metric_lag = metrics.consumer_lag.labels(name)
-        self._metric_lag.set_function(consumer.lag)
-        self._outcomes = {
-            outcome: metrics.loop_messages.labels(name, outcome)
-            for outcome in ("handled", "duplicate", "retried", "dead")
-        }
+        self._progress = Progress(name, consumer.lag)
 
     # -- life -----------------------------------------------------------------------------------------------------
 
@@ -112,22 +100,23 @@ class Loop:
             batch = await self._consumer.take(_TAKE_SECONDS)
             self.progress_at = time.monotonic()
             if not batch:
-                self._summary.flush()
+                self._progress.flush()
                 continue
             started = self.progress_at
             await self._handle(batch)
             self.progress_at = time.monotonic()
-            elapsed = self.progress_at - started
-            self.handled += len(batch)
-            self._metric_batch.observe(len(batch))
-            self._metric_seconds.observe(elapsed)
-            self._summary.add(len(batch), elapsed, self._consumer.lag())
-        self._summary.flush()
+            self._progress.batch(len(batch), self.progress_at - started)
+        self._progress.flush()
         await self._consumer.stop()
 
     def stop(self) -> None:
         """Take nothing more; `run` returns when the batch in hand is done, and gives back what it had not taken."""
         self._stopping = True
+
+    @property
+    def handled(self) -> int:
+        """Messages that came to an end here."""
+        return self._progress.handled
 
     def lag(self) -> int:
         return self._consumer.lag()
@@ -189,10 +178,9 @@ class Loop:
         failpoint("loop.after-ack")
         if spans:
             spans.end()
-        self._outcomes["handled"].inc(fresh)
-        self._metric_events.inc(len(written.events))
-        if fresh < len(part):
-            self._outcomes["duplicate"].inc(len(part) - fresh)
+        self._progress.count("handled", fresh)
+        self._progress.count("duplicate", len(part) - fresh)
+        self._progress.published(len(written.events))
 
     async def _transact(self, part: Sequence[Inbound], spans: object) -> tuple[Written, int]:
         async with self._database.transaction() as tx:
@@ -242,7 +230,7 @@ class Loop:
         log.info("Postgres is back", consumer=self.name)
 
     async def _delay(self, messages: Sequence[Inbound], failure: TransientFailure) -> None:
-        self._outcomes["retried"].inc(len(messages))
+        self._progress.count("retried", len(messages))
         for message in messages:
             tried = min(message.deliveries, len(RETRY_DELAYS_SECONDS)) - 1
             delay = RETRY_DELAYS_SECONDS[max(tried, 0)] if failure.retry_after_s is None else failure.retry_after_s
@@ -262,7 +250,7 @@ class Loop:
 
     async def _bury(self, message: Inbound, error: BaseException) -> None:
         """Dead-letter one message: row and event first, then tell the broker to forget it."""
-        reason = f"{type(error).__name__}: {error}".replace("\n", " ").replace("\r", " ")[:_ERROR_LENGTH]
+        reason = reason_of(error)
         expected = isinstance(error, PermanentFailure)
         log.error(
             "message dead-lettered",
@@ -285,26 +273,14 @@ class Loop:
         await self._outbox.publish_written(written)
         failpoint("loop.before-term")
         await self._consumer.term(message)
-        self._outcomes["dead"].inc()
-        metrics.dead_letters.labels(self.name).inc()
+        self._progress.dead()
 
     async def _bury_in(self, tx: Tx, message: Inbound, reason: str) -> Written:
         if not await first_seen(tx, self.name, [self._key(message)]):
             return Written((), "")
-        letter = DeadLetter(
-            new_id(),
-            self.name,
-            _clean(message.id),
-            message.subject,
-            _clean(message.type),
-            _clean(message.about),
-            {_clean(name): _clean(value) for name, value in message.headers.items()},
-            message.body,
-            _clean(reason),
-            message.deliveries,
-        )
+        letter = make_letter(self.name, message, reason)
         await keep(tx, letter)
-        return await self._outbox.write(tx, stamp([_dead_letter_event(self._service, letter)], [message]))
+        return await self._outbox.write(tx, stamp([letter_event(self._service, letter)], [message]))
 
 
 def _split(part: Sequence[Inbound], known: frozenset[str]) -> tuple[Sequence[Inbound], list[Sequence[Inbound]]]:
@@ -318,62 +294,3 @@ def _split(part: Sequence[Inbound], known: frozenset[str]) -> tuple[Sequence[Inb
             return offenders, [others] if others else []
     middle = len(part) // 2
     return [], [part[middle:], part[:middle]]
-
-
-def _clean(text: str) -> str:
-    """Return `text` without what Postgres takes in no text column: NUL and lone surrogates."""
-    return text.replace("\x00", "�").encode("utf-8", "replace").decode()
-
-
-def _dead_letter_event(service: str, letter: DeadLetter) -> Outbound:
-    """Return the dead letter as an event: the message's own headers and body, with what happened to it."""
-    dropped = ("ce-", "nats-", "traceparent")
-    kept = [(name, value) for name, value in letter.headers.items() if not name.lower().startswith(dropped)]
-    told = [
-        ("lb-error", letter.error),
-        ("lb-subject", letter.subject),
-        ("lb-consumer", letter.consumer),
-        ("lb-id", letter.message_id),
-        ("lb-source", letter.headers.get("ce-source", "")),
-        ("lb-deliveries", str(letter.deliveries)),
-    ]
-    return Outbound(
-        deadletter(service),
-        letter.type or "io.landbridge.unreadable",
-        letter.body,
-        letter.about,
-        id=letter.id,
-        extra=tuple(kept + told),
-    )
-
-
-class _Summary:
-    """One log line a second at most for what a loop did: never one per message."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._since = time.monotonic()
-        self._batches = self._messages = self._lag = 0
-        self._longest = 0.0
-
-    def add(self, messages: int, seconds: float, lag: int) -> None:
-        self._batches += 1
-        self._messages += messages
-        self._longest = max(self._longest, seconds)
-        self._lag = lag
-        if time.monotonic() - self._since >= _SUMMARY_SECONDS:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._batches:
-            log.info(
-                "handled",
-                consumer=self._name,
-                messages=self._messages,
-                batches=self._batches,
-                longest_ms=round(self._longest * 1000, 1),
-                lag=self._lag,
-            )
-        self._batches = self._messages = 0
-        self._longest = 0.0
-        self._since = time.monotonic()

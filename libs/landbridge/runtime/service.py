@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,11 +18,9 @@ import structlog
 from fastapi import FastAPI
 
 from landbridge.bus import streams, subjects
-from landbridge.bus.connection import Bus, BusSettings, connect
+from landbridge.bus.connection import Bus, BusSettings
 from landbridge.bus.consume import Consumer
-from landbridge.bus.declare import missing
 from landbridge.bus.envelope import Inbound
-from landbridge.bus.errors import BusError
 from landbridge.bus.publish import Publisher
 from landbridge.runtime import logs
 from landbridge.runtime.auth import Authenticator
@@ -33,19 +31,17 @@ from landbridge.runtime.loop import Handler, Loop
 from landbridge.runtime.outbox import Outbox
 from landbridge.runtime.runner import settle_memory
 from landbridge.runtime.settings import Settings
+from landbridge.runtime.starting import maintain_partitions, reach_broker, reach_durables, reach_store
 from landbridge.runtime.telemetry import Telemetry
 from landbridge.schema.wire.event_v1 import CatalogueEntry
-from landbridge.store import Database, SchemaOutOfDateError, StoreError, TransientStoreError
-from landbridge.store.migrate import check_head, schema_of
-from landbridge.store.partitions import maintain
+from landbridge.store import Database
+from landbridge.store.migrate import schema_of
 from landbridge.store.redis_views import RedisViews
 
 log = logs.get(__name__)
 
 _FOREIGN_STREAMS = frozenset({streams.SUBMISSIONS, streams.INTENTS})
-_RETRY_SECONDS = 1.0
 _CONNECT_SECONDS = 5.0
-_MAINTENANCE_SECONDS = 3600.0
 _STUCK_SECONDS = 120.0
 _ENTRY = msgspec.json.Decoder(CatalogueEntry)
 
@@ -94,8 +90,8 @@ class Service:
         self._group: asyncio.TaskGroup
         self._background: list[asyncio.Task[None]] = []
         self._caught_up: list[asyncio.Event] = []
-        self._starting = "starting"
-        self.health.add_startup("stage", lambda: self._starting)
+        self._stage = "starting"
+        self.health.add_startup("stage", lambda: self._stage)
 
     # -- hooks ----------------------------------------------------------------------------------------------------
 
@@ -204,7 +200,10 @@ class Service:
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> None:
         began = time.monotonic()
-        self.bus = await self._connect_bus()
+        settings = BusSettings(
+            url=self.settings.nats_url, creds=self.settings.nats_creds, connect_within_s=_CONNECT_SECONDS
+        )
+        self.bus = await reach_broker(settings, self.name, self._tell)
         stack.push_async_callback(self.bus.drain)
         self.health.add("nats", lambda: self.bus.healthy() or "not connected")
         stall = StallDetector()
@@ -214,34 +213,24 @@ class Service:
         if self.redis.enabled:
             stack.push_async_callback(self.redis.close)
             self.health.add("redis", self.redis.healthy, critical=False)
-        await self._await_durables()
-        self._starting = "loading state"
+        mine = {(subscription.stream, subscription.durable) for subscription in self.subscriptions}
+        await reach_durables(self.bus, [d for d in streams.DURABLES if (d.stream, d.name) in mine], self._tell)
+        self._tell("loading state")
         await self.prepare()
         for event in self._caught_up:
             await event.wait()
         for subscription in self.subscriptions:
             self._start_loop(subscription)
         self.health.add_live("loops", self._stuck_loops)
-        self._starting = ""
+        self._tell("")
         self.health.started = True
         settle_memory()
         log.info("started", port=self.port, seconds=round(time.monotonic() - began, 3))
 
-    async def _connect_bus(self) -> Bus:
-        self._starting = "connecting to NATS"
-        settings = BusSettings(
-            url=self.settings.nats_url, creds=self.settings.nats_creds, connect_within_s=_CONNECT_SECONDS
-        )
-        while True:
-            try:
-                return await connect(settings, name=self.name)
-            except BusError as error:
-                self._starting = f"connecting to NATS: {error}"
-                log.warning("waiting for NATS", error=str(error))
-                await asyncio.sleep(_RETRY_SECONDS)
+    def _tell(self, stage: str) -> None:
+        self._stage = stage
 
     async def _open_store(self, stack: contextlib.AsyncExitStack) -> None:
-        self._starting = "connecting to Postgres"
         self.database = await Database.open(
             self.settings.postgres_dsn.get_secret_value(),
             schema_of(self.name),
@@ -252,32 +241,9 @@ class Service:
         self.health.add("postgres", self.database.healthy)
         self.outbox = Outbox(self.database, Publisher(self.bus))
         stack.push_async_callback(self.outbox.close)
-        while True:
-            try:
-                await check_head(self.database, self.name)
-                await maintain(self.database, self.clock.wall())
-                await self.outbox.republish()
-                break
-            except (TransientStoreError, SchemaOutOfDateError) as error:
-                self._starting = str(error)
-                log.warning("waiting for Postgres", error=str(error))
-                await asyncio.sleep(_RETRY_SECONDS)
+        await reach_store(self.database, self.outbox, self.name, self.clock.wall, self._tell)
         self.spawn("outbox", self.outbox.watch())
-        self.spawn("partitions", self._maintain())
-
-    async def _await_durables(self) -> None:
-        mine = {(subscription.stream, subscription.durable) for subscription in self.subscriptions}
-        wanted = [spec for spec in streams.DURABLES if (spec.stream, spec.name) in mine]
-        while True:
-            try:
-                lacking: Sequence[str] = await missing(self.bus, wanted)
-            except BusError as error:
-                lacking = [str(error)]
-            if not lacking:
-                return
-            self._starting = f"the centre has not declared: {', '.join(lacking)}"
-            log.warning("waiting for streams", missing=lacking)
-            await asyncio.sleep(_RETRY_SECONDS)
+        self.spawn("partitions", maintain_partitions(self.database, self.clock.wall))
 
     def _start_loop(self, subscription: Subscription) -> None:
         consumer = Consumer(
@@ -298,15 +264,6 @@ class Service:
         self.health.add(f"consumer-{subscription.stream.lower()}", lambda: str(consumer.problem or ""))
         self.loops.append(loop)
         self._group.create_task(loop.run(), name=f"loop-{name}")
-
-    async def _maintain(self) -> None:
-        while True:
-            await asyncio.sleep(_MAINTENANCE_SECONDS)
-            try:
-                for done in await maintain(self.database, self.clock.wall()):
-                    log.info("partitions", done=done)
-            except StoreError as error:
-                log.warning("partitions were not maintained", error=str(error))
 
     def _stuck_loops(self) -> str:
         """Name loops that made no progress although broker and Postgres are there: only a restart helps then."""
