@@ -13,6 +13,7 @@ _ROUTES = {
     "drift": "the ranking changed since the previous attempt",
     "emergency-override": "a person forced it",
 }
+_NAMES_WIDTH, _SCORE_WIDTH = 32, 22  # columns of a terminal
 _KINDS = {"never": "never", "not-now": "not now", "misconfigured": "misconfigured"}
 
 
@@ -101,9 +102,12 @@ def violated(violation: Mapping[str, Any]) -> str:
 
 
 def _scores(environments: Any) -> None:
-    ranked = [item for item in environments if item.get("measurements")]
-    if not ranked:
+    every = [item for item in environments if item.get("measurements")]
+    if not every:
         return
+    # Programs get all; people as many as fit beside each other, best first.
+    room = max(1, (output.width() - _NAMES_WIDTH) // _SCORE_WIDTH) if output.terminal() else len(every)
+    ranked = every[:room]
     print()
     columns = [
         Column("PREFERENCE"),
@@ -112,6 +116,8 @@ def _scores(environments: Any) -> None:
         Column("SOURCE", fold=True, wide=100),
     ]
     output.table(columns, (_score_row(name, ranked) for name in _preferences(ranked)))
+    if len(every) > len(ranked):
+        print(f"… and {len(every) - len(ranked)} more; -o json has all")
 
 
 def _preferences(ranked: list[Mapping[str, Any]]) -> list[str]:

@@ -30,7 +30,7 @@ _EMPTY = {
 OPERATION_COLUMNS = (
     Column("ID"),
     Column("NAME"),
-    Column("PROJECT", wide=70),
+    Column("PROJECT", wide=90),
     Column("QUEUE", wide=110),
     Column("PHASE", styled=True),
     Column("ENVIRONMENT"),
