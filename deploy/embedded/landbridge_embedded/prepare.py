@@ -20,12 +20,14 @@ _DISK_SHARE = 0.5  # of what is free now; the broker reserves it, but fills it o
 
 def main() -> int:
     """Prepare from LANDBRIDGE_POSTGRES_DSN, _NATS_URL, _NATS_CREDS; say what changed; exit code 1 with the reason."""
+    failed = False
     try:
         asyncio.run(_prepare())
-    except (StoreError, BusError, OSError) as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
-    return 0
+    except* (StoreError, BusError, OSError) as group:
+        failed = True
+        for error in group.exceptions:
+            sys.stderr.write(f"{error}\n")
+    return int(failed)
 
 
 async def _prepare() -> None:
