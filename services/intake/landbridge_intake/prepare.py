@@ -1,0 +1,112 @@
+"""From the bytes of a submission to what will be stored, remembered: the same shape comes again and again."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+
+from landbridge.domain.documents import Catalogue, Document, Refusal, read_document, render
+from landbridge.domain.errors import Problem
+
+_BYTES_LIMIT = 64 * 1024 * 1024
+_KINDS = ("Operation",)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A submission that can be accepted in the catalogue it was rendered with. Digests are raw, texts are hex."""
+
+    project: str
+    name: str
+    queue: str
+    written_sha256: bytes
+    document_sha256: bytes
+    effective: bytes
+    effective_sha256: bytes
+    written_hex: str
+    effective_hex: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A submission that cannot be accepted.
+
+    If the document by itself is fine, its digests tell whether it was accepted before, in another catalogue.
+    """
+
+    problems: tuple[Problem, ...]
+    project: str = ""
+    written_sha256: bytes = b""
+    document_sha256: bytes = b""
+
+
+Prepared = Ready | Unfit
+
+
+@dataclass(slots=True)
+class _Entry:
+    read: Document | Refusal
+    size: int
+    prepared: Prepared | None = None
+    revision: int = -1
+
+
+class Preparer:
+    """Reads and renders submissions, with a bounded memory of what it read.
+
+    Reading depends on the bytes alone; rendering also on the catalogue, so it is done again when that has changed.
+    """
+
+    def __init__(self, entries: int = 4096) -> None:
+        self._entries = entries
+        self._memory: OrderedDict[bytes, _Entry] = OrderedDict()
+        self._size = 0
+        self.hits = 0
+        self.misses = 0
+
+    def read(self, body: bytes) -> Document | Refusal:
+        """Return what the bytes say, whatever the catalogue holds."""
+        return self._entry(body, sha256(body).digest()).read
+
+    def prepare(self, body: bytes, catalogue: Catalogue, revision: int) -> Prepared:
+        """Return what to store for a body, in the catalogue of that revision."""
+        digest = sha256(body).digest()
+        entry = self._entry(body, digest)
+        if entry.prepared is None or entry.revision != revision:
+            entry.prepared = _prepare(entry.read, digest, catalogue)
+            entry.revision = revision
+        return entry.prepared
+
+    def _entry(self, body: bytes, digest: bytes) -> _Entry:
+        entry = self._memory.get(digest)
+        if entry is not None:
+            self.hits += 1
+            self._memory.move_to_end(digest)
+            return entry
+        self.misses += 1
+        entry = _Entry(read_document(body, _KINDS), len(body) + 1024)
+        self._memory[digest] = entry
+        self._size += entry.size
+        while len(self._memory) > self._entries or self._size > _BYTES_LIMIT:
+            self._size -= self._memory.popitem(last=False)[1].size
+        return entry
+
+
+def _prepare(read: Document | Refusal, digest: bytes, catalogue: Catalogue) -> Prepared:
+    if isinstance(read, Refusal):
+        return Unfit(read.problems, read.project)
+    document_digest = sha256(read.canonical).digest()
+    rendered = render(read, catalogue)
+    if isinstance(rendered, tuple):
+        return Unfit(rendered, read.project, digest, document_digest)
+    effective_digest = sha256(rendered.canonical).digest()
+    return Ready(
+        read.project,
+        read.name,
+        rendered.queue,
+        digest,
+        document_digest,
+        rendered.canonical,
+        effective_digest,
+        digest.hex(),
+        effective_digest.hex(),
+    )

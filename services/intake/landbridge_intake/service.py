@@ -1,0 +1,93 @@
+"""The intake service: takes submissions from the stream and over HTTP, and keeps the catalogue."""
+
+from fastapi import FastAPI
+
+from landbridge.bus import streams, subjects
+from landbridge.bus.consume import Consumer
+from landbridge.bus.envelope import Inbound
+from landbridge.runtime.problems import ProblemError
+from landbridge.runtime.service import Service, Subscription
+from landbridge_intake.accept import Acceptor
+from landbridge_intake.commit import Committer
+from landbridge_intake.documents_api import add_document_routes
+from landbridge_intake.operations_api import add_operation_routes
+from landbridge_intake.prepare import Preparer
+from landbridge_intake.settings import IntakeSettings
+from landbridge_intake.stream import SubmissionHandler, SubmissionLoop
+
+SUBSCRIPTIONS: tuple[Subscription, ...] = (
+    Subscription(
+        stream=streams.SUBMISSIONS,
+        durable="intake",
+        filters=(subjects.submit("*"),),
+        types=("Operation",),
+        handler=lambda service: SubmissionHandler(service.acceptor),
+    ),
+)
+
+
+class IntakeService(Service):
+    """One process; replicas share the durable and the tables."""
+
+    name = "intake"
+    subscriptions = SUBSCRIPTIONS
+
+    def __init__(self, settings: IntakeSettings) -> None:
+        super().__init__(settings)
+        self.limits = settings
+        self.acceptor = Acceptor(self.clock, Preparer(settings.memo_entries))
+        self.environments: set[str] = set()
+        self._committer: Committer | None = None
+
+    @property
+    def committer(self) -> Committer:
+        """Runs transactions for HTTP. Raises ProblemError 503 before Postgres was reached."""
+        if self._committer is None:
+            raise ProblemError(503, "Try again", "the service is starting", headers={"Retry-After": "1"})
+        return self._committer
+
+    def routes(self, app: FastAPI) -> None:
+        add_operation_routes(app, self)
+        add_document_routes(app, self)
+
+    async def prepare(self) -> None:
+        self._committer = Committer(self.database, self.outbox, self.acceptor, self.limits)
+        self.spawn("publish-lane", self._committer.lane.run())
+        self.follow_access()
+        contracts = subjects.environment("contract", subjects.ANY)
+        self.follow("environments", streams.ENVIRONMENTS, contracts, self._on_contract)
+
+    def _start_loop(self, subscription: Subscription) -> None:
+        """Start the loop with the two differences of `SubmissionLoop`."""
+        consumer = Consumer(
+            self.bus, subscription.stream, subscription.durable, subscription.filters, batch=subscription.batch
+        )
+        loop = SubmissionLoop(
+            f"{subscription.stream.lower()}/{subscription.durable}",
+            consumer,
+            subscription.handler(self),
+            self.database,
+            self.outbox,
+            service=self.name,
+            foreign=True,
+            telemetry=self.telemetry,
+            on_uncertain=self.reload,
+        )
+        loop.clock = self.clock
+        self.health.add(f"consumer-{subscription.stream.lower()}", lambda: str(consumer.problem or ""))
+        self.loops.append(loop)
+        self._group.create_task(loop.run(), name=f"loop-{loop.name}")
+
+    async def reload(self) -> None:
+        self.acceptor.forget()
+
+    async def closing(self) -> None:
+        if self._committer is not None:
+            await self._committer.close(self.settings.drain_seconds)
+
+    def _on_contract(self, message: Inbound) -> None:
+        name = subjects.environment_of(message.subject)
+        if b'"versions"' in message.body:
+            self.environments.add(name)
+        else:
+            self.environments.discard(name)
