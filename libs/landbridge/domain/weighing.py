@@ -1,0 +1,85 @@
+"""How measurements become scores, and whose weights count."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final
+
+from landbridge.domain.catalogue import Catalogue, Policy
+from landbridge.domain.preferences.base import Measurement
+from landbridge.domain.requirements import Requirements
+
+# What holds where nobody registered a policy.
+BUILT_IN: Final = Policy(
+    name="built-in",
+    preferences={"queue-delay": 1.0, "transfer-time": 1.0, "cost": 1.0, "reliability": 1.0, "carbon": 0.0},
+)
+
+
+def policy_for(requirements: Requirements, catalogue: Catalogue) -> Policy:
+    """Return the policy that applies: the one its project names, else the first in precedence that covers it."""
+    project = catalogue.projects.get(requirements.project)
+    if project is not None and project.policy in catalogue.policies:
+        return catalogue.policies[project.policy]
+    covering = [
+        policy
+        for policy in catalogue.policies.values()
+        if policy.scope.covers(requirements.project, requirements.queue, requirements.workload)
+    ]
+    return min(covering, key=lambda policy: (-policy.precedence, policy.name), default=BUILT_IN)
+
+
+def weights_for(requirements: Requirements, catalogue: Catalogue, policy: Policy) -> dict[str, float]:
+    """Return weights by preference: operation (with its presets) over project over policy; 0 where nobody says."""
+    project = catalogue.projects.get(requirements.project)
+    weights = dict(policy.preferences)
+    if project is not None:
+        weights.update(project.preferences)
+    weights.update(requirements.preferences)
+    return weights
+
+
+def policy_version(policy: Policy, catalogue: Catalogue, project: str) -> str:
+    """Name the versions that weights came from, such as `carbon-first@3+retail-eu@1`."""
+    found = catalogue.projects.get(project)
+    version = f"{policy.name}@{policy.version}"
+    return f"{version}+{project}@{found.version}" if found is not None and found.preferences else version
+
+
+def common_unit(measurements: Sequence[Measurement]) -> str:
+    """Return the unit that most known measurements share (the first by name of several): others cannot be compared."""
+    units = {measurement[1] for measurement in measurements if measurement[0] is not None}
+    if len(units) < 2:
+        return units.pop() if units else ""
+    found = [measurement[1] for measurement in measurements if measurement[0] is not None]
+    return min(units, key=lambda unit: (-found.count(unit), unit))
+
+
+def normalise(measurements: Sequence[Measurement]) -> list[float]:
+    """Map measurements, lower being better, to 0 (worst, or unknown) … 1 (best).
+
+    The median maps to a half, twice the median to a third, nothing to one. So differences count by their ratio, in
+    whatever unit; and because the median does not follow it, one outlier moves nobody but itself.
+    """
+    unit = common_unit(measurements)
+    known = [max(0.0, m[0]) for m in measurements if m[0] is not None and m[1] == unit]
+    if not known:
+        return [0.0] * len(measurements)
+    middle = median(known) or min((value for value in known if value > 0.0), default=1.0)
+    return [
+        0.0 if m[0] is None or m[1] != unit else middle / (middle + m[0]) if m[0] > 0.0 else 1.0 for m in measurements
+    ]
+
+
+def weighted(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
+    """Return the weighted means of columns of scores, rounded so that equal situations give equal totals.
+
+    Without any weight every total is 0: then all are equal.
+    """
+    whole = sum(weights)
+    if whole <= 0.0:
+        return [0.0] * len(scores[0])
+    sums = [0.0] * len(scores[0])
+    for column, weight in zip(scores, weights, strict=True):
+        if weight:
+            sums = [value + part * weight for value, part in zip(sums, column, strict=True)]
+    return [round(value / whole, 9) for value in sums]
