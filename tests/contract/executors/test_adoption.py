@@ -134,7 +134,7 @@ async def test_settled_and_buried_slots_survive_a_restart(closed: Harness) -> No
         await first.kill()
     executor = make_executor(closed.home)
     await executor.open()
-    await executor.settle(first.key, 5)
+    await executor.settle([(first.key, 5)])
     await executor.close()
 
     async for harness in opened(closed):

@@ -136,7 +136,7 @@ async def test_a_settled_slot_stays_until_it_is_removed_and_then_is_gone(harness
     work = a_work(harness.command(Behaviour()))
     await run(harness.executor, work)
     await watcher.end(work.key)
-    await harness.executor.settle(work.key, 4)
+    await harness.executor.settle([(work.key, 4)])
     [kept] = await harness.executor.inventory()
     assert (kept.phase, kept.settled_term) == (SlotPhase.FINISHED, 4)
 
@@ -150,7 +150,7 @@ async def test_a_recorded_answer_is_read_back(harness: Harness, watcher: Watcher
     await run(harness.executor, work)
     await watcher.end(work.key)
     answer = FinalReport(ReportState.FINISHED, "failed", "vanished")
-    await harness.executor.record(work.key, answer)
+    await harness.executor.record([(work.key, answer)])
 
     view = await harness.executor.look(work.key)
 

@@ -42,6 +42,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     policy: Disconnection
     resume_from: str = ""
     traceparent: str = ""
+    contract_version: int = 0
+    cost_per_hour: float | None = None
+    """By the contract in force when it was offered; None: unknown, never zero."""
+    currency: str = ""
 
     @property
     def key(self) -> SlotKey:
@@ -181,8 +185,8 @@ class Executor(Protocol):
     def hold_lease(self, lease: HeldLease) -> None:
         """Publish the lease to whoever checks it at the true start, and stops self-stopping work when it is lost."""
 
-    async def check(self, work: Work) -> None:
-        """Raise RefusedError if this site does not accept the operation. Nothing is occupied or written."""
+    async def check(self, works: Sequence[Work]) -> "list[RefusedError | None]":
+        """Say of each whether this site accepts it, and why not. Nothing is occupied or written."""
 
     async def occupy(self, works: Sequence[Work]) -> "list[SlotView | RefusedError | None]":
         """Create the slots, durably. None: created now; a view: occupied before; an error: refused, nothing created."""
@@ -208,11 +212,11 @@ class Executor(Protocol):
     async def bury(self, burials: Sequence[Burial]) -> None:
         """Occupy slots for ever, creating empty ones, durably; a finished slot keeps what it says beside it."""
 
-    async def record(self, key: SlotKey, report: FinalReport) -> None:
-        """Keep the dispatcher's final answer in the slot, where the executor's own record does not imply it."""
+    async def record(self, answers: Sequence[tuple[SlotKey, FinalReport]]) -> None:
+        """Keep the dispatcher's final answers in the slots, where the executor's own record does not imply them."""
 
-    async def settle(self, key: SlotKey, term: int) -> None:
-        """Note that the centre knows the end, and in which term that was."""
+    async def settle(self, settled: Sequence[tuple[SlotKey, int]]) -> None:
+        """Note that the centre knows these ends, and in which term that was."""
 
     async def remove(self, keys: Sequence[SlotKey]) -> None:
         """Remove settled slots; logs are kept as long as the site allows."""

@@ -127,6 +127,9 @@ def resolved(work: Work, found: Resolution) -> dict[str, Any]:
         "connections": found.locations,
         "resources": {name: quantity for name, quantity in quantities.items() if quantity},
         "executor": "process",
+        "contractVersion": work.contract_version,
+        "costPerHour": work.cost_per_hour,
+        "currency": work.currency,
     }
 
 

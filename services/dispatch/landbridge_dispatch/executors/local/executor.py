@@ -67,12 +67,16 @@ class LocalExecutor:
         """Write the lease file. `valid_until` is on this machine's boot clock."""
         write_lease(self._home, Lease(lease.term, lease.valid_until * _MS_NS, self._boot, lease.may_start))
 
-    async def check(self, work: Work) -> None:
-        await asyncio.to_thread(self._check, work)
+    async def check(self, works: Sequence[Work]) -> list[RefusedError | None]:
+        return await asyncio.to_thread(lambda: [self._check(work) for work in works])
 
-    def _check(self, work: Work) -> None:
-        found = resolve(self._bindings, work)
-        build_order(self._home, name_of(work.key), work, found, self._bindings.executor)
+    def _check(self, work: Work) -> RefusedError | None:
+        try:
+            found = resolve(self._bindings, work)
+            build_order(self._home, name_of(work.key), work, found, self._bindings.executor)
+        except RefusedError as refusal:
+            return refusal
+        return None
 
     async def occupy(self, works: Sequence[Work]) -> list[SlotView | RefusedError | None]:
         results = await asyncio.to_thread(self._store.occupy, works)
@@ -138,11 +142,11 @@ class LocalExecutor:
         for burial in burials:
             self._active.pop(name_of(burial.key), None)
 
-    async def record(self, key: SlotKey, report: FinalReport) -> None:
-        await asyncio.to_thread(self._store.record, key, report)
+    async def record(self, answers: Sequence[tuple[SlotKey, FinalReport]]) -> None:
+        await asyncio.to_thread(self._store.record, answers)
 
-    async def settle(self, key: SlotKey, term: int) -> None:
-        await asyncio.to_thread(self._store.settle, key, term)
+    async def settle(self, settled: Sequence[tuple[SlotKey, int]]) -> None:
+        await asyncio.to_thread(self._store.settle, settled)
 
     async def remove(self, keys: Sequence[SlotKey]) -> None:
         for key in keys:

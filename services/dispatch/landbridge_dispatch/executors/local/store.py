@@ -138,21 +138,20 @@ class SlotStore:
                 continue
             files.write_json(self.slot(key) / FINAL_FILE, final)
 
-    def record(self, key: SlotKey, report: FinalReport) -> None:
-        slot = self.slot(key)
-        view = read_view(slot)
-        implied = view is not None and view.ended and view.report is not None
-        if implied and view and view.report and view.report.outcome == report.outcome and view.reason == report.reason:
-            return
-        if slot.is_dir():
-            files.write_json(slot / FINAL_FILE, _final(report))
+    def record(self, answers: Sequence[tuple[SlotKey, FinalReport]]) -> None:
+        for key, report in answers:
+            slot = self.slot(key)
+            view = read_view(slot)
+            if view is not None and not implies(view, report):
+                files.write_json(slot / FINAL_FILE, _final(report))
 
-    def settle(self, key: SlotKey, term: int) -> None:
-        slot = self.slot(key)
-        if slot.is_dir():
-            # Not synced: forgotten by a power cut, the end is reported and settled once more.
-            files.write_json(slot / SETTLED_FILE, {"term": term}, sync=False)
-            shutil.rmtree(slot / slots.WORK, ignore_errors=True)
+    def settle(self, settled: Sequence[tuple[SlotKey, int]]) -> None:
+        for key, term in settled:
+            slot = self.slot(key)
+            if slot.is_dir():
+                # Not synced: forgotten by a power cut, the end is reported and settled once more.
+                files.write_json(slot / SETTLED_FILE, {"term": term}, sync=False)
+                shutil.rmtree(slot / slots.WORK, ignore_errors=True)
 
     def remove(self, keys: Sequence[SlotKey]) -> None:
         """Move slots among the settled ones, and forget what the site does not keep any longer."""
@@ -200,6 +199,12 @@ class SlotStore:
         if path.is_symlink() or not Path(os.path.realpath(path)).is_relative_to(root) or not path.is_file():
             return None
         return _read(path, offset, limit, 0, complete=True)
+
+
+def implies(view: SlotView, report: FinalReport) -> bool:
+    """Tell whether the slot's own record already says what the dispatcher's answer says."""
+    told = view.report
+    return view.ended and told is not None and (told.outcome, told.reason) == (report.outcome, report.reason)
 
 
 def _final(report: FinalReport) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from landbridge.domain.ownership.environment_model import FINAL, FinalReport, Sl
 from landbridge.domain.ownership.leases import NO_LEASE, HeldLease, StartVerdict, start_verdict
 from landbridge.domain.ownership.policy import Disconnection
 from landbridge.schema.wire.command_v1 import Probe
-from landbridge.schema.wire.report_v1 import EvidenceResult, Resolved
+from landbridge.schema.wire.report_v1 import EvidenceResult
 from landbridge_dispatch.executors.bindings import Bindings, Simulation
 from landbridge_dispatch.executors.protocol import (
     Burial,
@@ -57,7 +57,6 @@ class SimulatedExecutor:
         self._wake = asyncio.Event()
         self._lease = NO_LEASE
         self._active = 0
-        self._resolved = Resolved(workload="simulated", host="simulated", executor=self.name)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -81,9 +80,16 @@ class SimulatedExecutor:
     def hold_lease(self, lease: HeldLease) -> None:
         self._lease = lease
 
-    async def check(self, work: Work) -> None:
-        check_acceptance(self._bindings, work)
-        self._model.plan(work.operation, work.epoch, work.view.spec)
+    async def check(self, works: Sequence[Work]) -> list[RefusedError | None]:
+        return [self._check(work) for work in works]
+
+    def _check(self, work: Work) -> RefusedError | None:
+        try:
+            check_acceptance(self._bindings, work)
+            self._model.plan(work.operation, work.epoch, work.view.spec)
+        except RefusedError as refusal:
+            return refusal
+        return None
 
     # -- slots ---------------------------------------------------------------------------------------------------------
 
@@ -98,7 +104,7 @@ class SimulatedExecutor:
         key = SlotKey(work.operation, work.epoch)
         found = self._slots.get(key)
         if found is not None:
-            return found.view(self._resolved)
+            return found.view()
         epoch, spec = work.epoch, work.view.spec
         try:
             check_acceptance(self._bindings, work)
@@ -113,6 +119,7 @@ class SimulatedExecutor:
             policy=work.policy,
             plan=plan,
             contents=contents_of(work.operation, f"e{epoch.generation}-{epoch.counter}", spec),
+            context=(work.contract_version, work.cost_per_hour, work.currency),
         )
         self._slots[key] = slot
         self._active += 1
@@ -239,14 +246,14 @@ class SimulatedExecutor:
             await self._wake.wait()
             self._wake.clear()
             changed, self._changed = self._changed, {}
-            yield [slot.view(self._resolved) for slot in changed.values()]
+            yield [slot.view() for slot in changed.values()]
 
     async def inventory(self) -> list[SlotView]:
-        return [slot.view(self._resolved) for slot in self._slots.values()]
+        return [slot.view() for slot in self._slots.values()]
 
     async def look(self, key: SlotKey) -> SlotView | None:
         slot = self._slots.get(key)
-        return None if slot is None else slot.view(self._resolved)
+        return None if slot is None else slot.view()
 
     # -- ends ----------------------------------------------------------------------------------------------------------
 
@@ -273,7 +280,7 @@ class SimulatedExecutor:
                 self._active -= 1
                 slot.entomb(burial.report.reason, time.time(), denied=True, ended=False)
                 self._note(slot, "t", slot.reason, slot.ended_at, True, False)
-            await self.record(burial.key, burial.report)
+        await self.record([(burial.key, burial.report) for burial in burials])
 
     def _new_grave(self, burial: Burial) -> Slot:
         slot = Slot(
@@ -290,21 +297,22 @@ class SimulatedExecutor:
         self._note(slot, "t", slot.reason, slot.ended_at, True, False)
         return slot
 
-    async def record(self, key: SlotKey, report: FinalReport) -> None:
-        slot = self._slots.get(key)
-        if slot is None:
-            return
-        implied = slot.ended and slot.remains is not None and slot.remains.ending.outcome == report.outcome
-        if implied and slot.reason == report.reason:
-            return
-        slot.final = FinalReport(report.state, report.outcome, report.reason)
-        self._note(slot, "a", report.state, report.outcome, report.reason)
+    async def record(self, answers: Sequence[tuple[SlotKey, FinalReport]]) -> None:
+        for key, report in answers:
+            slot = self._slots.get(key)
+            if slot is None or slot.implies(report):
+                continue
+            slot.final = FinalReport(report.state, report.outcome, report.reason)
+            self._journal.add(slot.entry("a", report.state, report.outcome, report.reason))
+        self._journal.flush()
 
-    async def settle(self, key: SlotKey, term: int) -> None:
-        slot = self._slots.get(key)
-        if slot is not None:
-            slot.settled_term = term
-            self._journal.add(slot.entry("d", term))
+    async def settle(self, settled: Sequence[tuple[SlotKey, int]]) -> None:
+        for key, term in settled:
+            slot = self._slots.get(key)
+            if slot is not None:
+                slot.settled_term = term
+                self._journal.add(slot.entry("d", term))
+        self._journal.flush()
 
     async def remove(self, keys: Sequence[SlotKey]) -> None:
         for key in keys:

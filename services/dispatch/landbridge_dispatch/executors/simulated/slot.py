@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -27,6 +28,8 @@ class Slot(msgspec.Struct, kw_only=True):
     policy: Disconnection
     plan: Plan
     contents: Contents = NOTHING
+    context: tuple[int, float | None, str] = (0, None, "")
+    """Contract version, cost per hour and currency."""
     phase: SlotPhase = SlotPhase.CREATED
     ended: bool = False
     denied: bool = False
@@ -48,7 +51,7 @@ class Slot(msgspec.Struct, kw_only=True):
         policy = self.policy
         return (
             *("o", operation, epoch.generation, epoch.counter, self.term, self.spec_sha256, self.project),
-            *((policy.policy, policy.within_ms, policy.grace_ms), self.plan, self.contents),
+            *((policy.policy, policy.within_ms, policy.grace_ms), self.plan, self.contents, self.context),
         )
 
     def entry(self, kind: str, *facts: Any) -> tuple[Any, ...]:
@@ -108,7 +111,12 @@ class Slot(msgspec.Struct, kw_only=True):
             found.append(self.entry("d", self.settled_term))
         return found
 
-    def view(self, resolved: wire.Resolved) -> SlotView:
+    def implies(self, report: FinalReport) -> bool:
+        """Tell whether the slot's own record already says what the dispatcher's answer says."""
+        remains = self.remains
+        return remains is not None and (remains.ending.outcome, self.reason) == (report.outcome, report.reason)
+
+    def view(self) -> SlotView:
         """Return the slot as it stands."""
         return SlotView(
             operation=self.key.operation,
@@ -124,7 +132,7 @@ class Slot(msgspec.Struct, kw_only=True):
             stopping=self.stopping,
             settled_term=self.settled_term,
             final=self.final,
-            report=self._report(resolved),
+            report=self._report(_resolved(self.context)),
         )
 
     def _report(self, resolved: wire.Resolved) -> wire.AttemptReport:
@@ -163,6 +171,19 @@ class Slot(msgspec.Struct, kw_only=True):
         )
 
 
+@lru_cache(maxsize=4096)
+def _resolved(context: tuple[int, float | None, str]) -> wire.Resolved:
+    version, cost, currency = context
+    return wire.Resolved(
+        workload="simulated",
+        host="simulated",
+        executor="simulated",
+        contract_version=version,
+        cost_per_hour=cost,
+        currency=currency,
+    )
+
+
 _STATES = {
     SlotPhase.RUNNING: wire.AttemptState.STARTED,
     SlotPhase.FINISHED: wire.AttemptState.FINISHED,
@@ -185,6 +206,7 @@ def read_slots(entries: Iterable[list[Any]]) -> dict[SlotKey, Slot]:
                 policy=Disconnection(OnDisconnect(policy), within, grace),
                 plan=msgspec.convert(entry[8], Plan),
                 contents=msgspec.convert(entry[9], Contents),
+                context=(entry[10][0], entry[10][1], entry[10][2]),
             )
         elif entry[0] == "r":
             found.pop(key, None)
