@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from dataclasses import dataclass, field
+from typing import cast
 
 
 class _Protocol(asyncio.Protocol):
@@ -15,8 +16,7 @@ class _Protocol(asyncio.Protocol):
         self.closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's own class is no subclass
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from nats.aio.msg import Msg
+
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus, BusSettings, connect
 from landbridge.bus.declare import api, declare
@@ -27,7 +29,7 @@ from landbridge_embedded.nats import NatsServer
 from landbridge_embedded.postgres import PostgresServer
 
 from .loop_sample import write_migrations
-from .measure import Usage, fdatasync_ms, usage
+from .measure import Usage, fdatasync_ms, summary_ms, usage
 
 _BODY_BYTES = 900
 
@@ -45,6 +47,26 @@ async def _load(bus: Bus, count: int) -> None:
 async def _lag(bus: Bus, stream: str, durable: str) -> int:
     info = await api(bus, f"CONSUMER.INFO.{stream}.{durable}")
     return int(info["num_pending"]) + int(info["num_ack_pending"])
+
+
+async def _hop(bus: Bus, *, rate: float = 50.0, seconds: float = 4.0) -> dict[str, float]:
+    """Time from publishing one submission until its event is heard, at `rate` a second."""
+    heard: dict[str, float] = {}
+    sent: dict[str, float] = {}
+
+    async def on_message(msg: Msg) -> None:
+        heard[(msg.headers or {})["ce-subject"]] = time.perf_counter()
+
+    subscription = await bus.subscribe(subjects.operation("accepted", "p"), on_message)
+    started = time.perf_counter()
+    for number in range(int(rate * seconds)):
+        await asyncio.sleep(max(0.0, started + number / rate - time.perf_counter()))
+        [identifier] = new_event_ids(1)
+        sent[identifier] = time.perf_counter()
+        await publish_batch(bus, "SUBMISSIONS", [Outbound(subjects.submit("p"), "T", b"{}", id=identifier)])
+    await asyncio.sleep(0.5)
+    await subscription.close()
+    return summary_ms(heard[identifier] - at for identifier, at in sent.items() if identifier in heard)
 
 
 def _start(name: str, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
@@ -86,6 +108,7 @@ async def _run(folder: Path, count: int, profile: str) -> dict[str, object]:
     after = {name: usage(pid) for name, pid in pids.items()}
     cpu = {name: round((after[name].cpu_s - before[name].cpu_s) / count * 1e6, 1) for name in pids}
     figures: dict[str, object] = {
+        "hop_ms": await _hop(bus),
         "messages": count,
         "messages_per_second": round(count / elapsed),
         "cpu_us_per_message": {**cpu, "total": round(sum(cpu.values()), 1)},

@@ -190,7 +190,13 @@ class HttpServer:
         self.port: int = self._socket.getsockname()[1]
         self._port_file = port_file
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=_SHUTDOWN_SECONDS
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
         self._server = _Server(config)
 
