@@ -9,7 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from landbridge.domain.ownership.centre_loss import LOSS_HANDLERS
-from landbridge.domain.ownership.centre_model import Accepted, Decision, Message, OperationState, Timer
+from landbridge.domain.ownership.centre_model import (
+    Accepted,
+    Decision,
+    Message,
+    OperationState,
+    PlacementState,
+    Timer,
+)
 from landbridge.domain.ownership.centre_placement import PLACEMENT_HANDLERS
 from landbridge.domain.ownership.centre_reports import REPORT_HANDLERS
 from landbridge.domain.ownership.policy import DEFAULT_TIMING, Timing
@@ -32,8 +39,9 @@ def accept(accepted: Accepted, now: int) -> OperationState:
         retries=accepted.retries,
         queue_timeout_ms=accepted.queue_timeout_ms,
         generation=accepted.generation,
-        timer=Timer.QUEUE,
-        due_at=due,
+        placement=PlacementState.RECOVERING if accepted.recovering else PlacementState.IDLE,
+        timer=Timer.NONE if accepted.recovering else Timer.QUEUE,
+        due_at=0 if accepted.recovering else due,
         queue_due=due,
     )
 

@@ -30,7 +30,6 @@ from landbridge.domain.ownership.centre_model import (
 )
 from landbridge.domain.ownership.centre_placement import take_back
 from landbridge.domain.ownership.centre_recovery import inventory_item, recovered
-from landbridge.domain.ownership.centre_reports import fail_attempt
 from landbridge.domain.ownership.centre_shared import (
     end,
     is_owned,
@@ -102,8 +101,6 @@ def _release(state: OperationState, now: int, rules: Rules, reason: str, message
     extra: tuple[Effect, ...] = (stop,)
     if rules.term_bump_on_release:
         extra += (RaiseTerm(state.environment),)
-    if state.cancel:
-        return end(state, Phase.CANCELLED, reason="cancelled", message=message, extra=extra)
     following = phase_after_leaving(state)
     return leave(state, following, now, reason=reason, message=message, failed_over=True, wait_ms=0, extra=extra)
 
@@ -126,32 +123,31 @@ def _override(state: OperationState, override: Override, now: int, rules: Rules,
     return _release(state, now, rules, "emergency-override", message)
 
 
-def _missing(state: OperationState, missing: InventoryMissing, now: int, rules: Rules, _timing: Timing) -> Decision:
-    """Judge what the environment's full inventory lacks. A grant of the inventory's own term came after it."""
+def _missing(state: OperationState, missing: InventoryMissing, _now: int, rules: Rules, _timing: Timing) -> Decision:
+    """Judge what the environment's full inventory lacks. A grant of the inventory's own term came after it.
+
+    Absence alone proves nothing, since a restore younger than the last link of the lease chain leaves no mark: the
+    environment is asked to occupy the slot, make sure that nothing of it runs, and say so. If it was surely restored,
+    work that goes on without the centre may be alive and well there: a person decides.
+    """
     mine = state.environment == missing.environment and state.placement in OWNED
     if not mine or state.grant_term >= missing.term:
         return Decision(state)
-    if missing.restored and rules.detect_environment_restore:
+    restored = (missing.restored or state.missing) and rules.detect_environment_restore
+    if restored and not state.policy.self_stopping and not state.cancel:
         return _record_lost(state, missing)
-    text = f"environment {missing.environment} holds no record of epoch {state.epoch}"
-    if state.cancel:
-        return end(state, Phase.CANCELLED, reason="cancelled", message=text)
-    if state.phase is Phase.RUNNING:
-        return fail_attempt(state, now, "missing", text, None, None, ())
-    return leave(state, Phase.QUEUED, now, reason="missing", message=text)
+    state = replace(state, grant_term=missing.term, missing=restored)
+    return Decision(state, (SendStop(state.environment, state.epoch, "missing", 0, True),))
 
 
 def _record_lost(state: OperationState, missing: InventoryMissing) -> Decision:
-    """Count absent work of a restored environment as running, until its clean-up or a person says otherwise."""
+    """Count absent work of a restored environment as running until a person says otherwise."""
     text = f"environment {missing.environment} was restored and has no record of epoch {state.epoch}"
     effects: tuple[Effect, ...] = ()
     if not state.control_lost:
         state, changed = set_condition(state, Condition.CONTROL_LOST, True, "record-lost", text)
         effects = (changed,)
     state = replace(state, grant_term=missing.term, missing=True, control_lost=True)
-    if state.policy.self_stopping or state.cancel:
-        stop = SendStop(state.environment, state.epoch, "record-lost", 0, True)
-        return Decision(state, (*effects, stop))
     alarm = Alarm("needs-operator", f"operation {state.operation}: {text}; declare it dead or override")
     return Decision(state, (*effects, alarm))
 

@@ -104,7 +104,11 @@ class OperationState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """Intake has committed an operation."""
+    """Intake has committed an operation.
+
+    `recovering`: the centre was restored and has not seen all inventories yet. It may have known this operation
+    before, and an environment may hold it.
+    """
 
     operation: str
     project: str
@@ -112,6 +116,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     retries: Retries = Retries()
     queue_timeout_ms: int = 86_400_000
     generation: int = 1
+    recovering: bool = False
 
 
 class Decided(msgspec.Struct, frozen=True):

@@ -120,7 +120,7 @@ def _place_anew(state: OperationState, best: InventoryItem, former: tuple[Former
         settle = (SendSettle(best.environment, best.epoch),)
     former = (*former, Former(best.epoch, best.environment))
     state = replace(state, epoch=max(state.epoch, best.epoch), former=former, grant_term=0)
-    if state.phase in (Phase.ACCEPTED, Phase.QUEUED, Phase.RETRYING):
+    if state.phase in (Phase.ACCEPTED, Phase.QUEUED, Phase.RETRYING) and not state.cancel:
         state = replace(
             state, placement=PlacementState.IDLE, round=state.round + 1, timer=Timer.QUEUE, due_at=state.queue_due
         )

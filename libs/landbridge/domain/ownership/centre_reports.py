@@ -114,9 +114,7 @@ def _started(state: OperationState, report: ReportStarted, _now: int, rules: Rul
 
 def mark_running(state: OperationState, report: Reported) -> Decision:
     """Begin an attempt: from now on users see it run."""
-    state = move(
-        state, Phase.RUNNING, placement=PlacementState.RUNNING, attempts=state.attempts + 1, returns=0, missing=False
-    )
+    state = move(state, Phase.RUNNING, placement=PlacementState.RUNNING, attempts=state.attempts + 1, returns=0)
     running = event(state, "running", reason="started", report=report.report, verdict=Verdict.ACCEPTED)
     return Decision(state, (running,))
 
@@ -207,10 +205,11 @@ def _relinquished(
     if not _counts(state, report, rules.relinquish_needs_term):
         return _stale_term(state)
     reason = report.reason or "relinquished"
-    if state.cancel:
-        return end(state, Phase.CANCELLED, reason="cancelled", report=report.report, extra=(settle,))
     if report.checkpoint:
         state = replace(state, checkpoint=report.checkpoint)
+    if reason == "not-here" and state.placement is PlacementState.RUNNING and not state.cancel:
+        # It had started and its record is gone: removed behind our back, now confirmed.
+        return fail_attempt(state, now, "missing", report.message, None, report.report, (settle,))
     following = phase_after_leaving(state)
     return leave(state, following, now, reason=reason, message=report.message, report=report.report, extra=(settle,))
 

@@ -103,7 +103,10 @@ def leave(
     """Leave the current placement and begin a new round: event, free, and requeue now or after a wait.
 
     `wait_ms` -1: no wait the first time, then longer with every placement in a row that came to nothing.
+    A pending cancel ends the operation here: nothing can be running any more.
     """
+    if state.cancel:
+        return end(state, Phase.CANCELLED, reason="cancelled", message=message, report=report, extra=extra)
     had_started = state.placement is PlacementState.RUNNING
     returns = 0 if had_started else state.returns + 1
     if wait_ms < 0:

@@ -1,7 +1,7 @@
 """When silence frees work: the expiry rule, the one active expirer's memory, and the centre's doubt in itself.
 
-Times are milliseconds on the expirer's boot clock. It counts from when it SAW a link granted, never earlier than the
-grant; a new expirer, or one whose loop stood still, counts every lease as granted now.
+Times are milliseconds on the expirer's boot clock. It counts from when it SAW that a lease was granted, never earlier
+than the grant; a new expirer, or one whose loop stood still, counts every lease as granted now.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ def release_wait_ms(stop_ms: int, timing: Timing = DEFAULT_TIMING, rules: Rules 
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One environment's last known link of the chain and when the expirer saw it appear."""
+    """How many grants one environment had, and when the expirer first saw that number."""
 
-    link: tuple[int, int]
+    grants: int
     at: int
 
 
@@ -38,17 +38,17 @@ class Watch(msgspec.Struct, frozen=True):
     """The centre suspects itself: nothing is released."""
 
 
-def look(watch: Watch, leases: Mapping[str, tuple[int, int]], now: int, timing: Timing = DEFAULT_TIMING) -> Watch:
-    """Take in the links of all environments that were ever heard, and doubt the own hearing if most fall silent."""
+def look(watch: Watch, grants: Mapping[str, int], now: int, timing: Timing = DEFAULT_TIMING) -> Watch:
+    """Take in the grant counts of all environments ever heard, and doubt the own hearing if most fall silent."""
     stood_still = now - watch.looked_at > timing.renewal_ms
     seen: dict[str, Seen] = {}
     silent: dict[str, int] = {}
     returned = False
-    for name in sorted(leases):
+    for name in sorted(grants):
         before = watch.seen.get(name)
-        changed = before is None or before.link != leases[name]
+        changed = before is None or before.grants != grants[name]
         at = now if before is None or changed or stood_still else before.at
-        seen[name] = Seen(leases[name], at)
+        seen[name] = Seen(grants[name], at)
         if now - at > timing.ttl_ms:
             silent[name] = watch.silent_since.get(name, now)
         elif changed and name in watch.silent_since:

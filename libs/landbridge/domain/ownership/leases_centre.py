@@ -43,6 +43,8 @@ class EnvironmentLease(msgspec.Struct, frozen=True, kw_only=True):
     previous_term: int = 0
     previous_n: int = 0
     """The link before an unconfirmed hello: a new process may know only this one."""
+    grants: int = 0
+    """Counts every grant, repeated ones too: a repeated grant runs from when the repeated request was sent."""
     term_since: int = 0
     link: Link = Link.NEVER
     link_since: int = 0
@@ -90,10 +92,9 @@ class Reconciled(msgspec.Struct, frozen=True):
 
 
 class Silent(msgspec.Struct, frozen=True):
-    """Nothing was heard since this link was granted, for longer than the time to live."""
+    """Nothing was granted since this grant, for longer than the time to live."""
 
-    held_term: int
-    held_n: int
+    grants: int
 
 
 class RaiseTerm(msgspec.Struct, frozen=True):
@@ -154,8 +155,7 @@ def decide_lease(
     if isinstance(message, Reconciled):
         return _reconciled(state, message, now)
     if isinstance(message, Silent):
-        unheard = (message.held_term, message.held_n) == (state.held_term, state.held_n)
-        if not unheard or state.link not in (Link.CONNECTED, Link.RECONCILING):
+        if message.grants != state.grants or state.link not in (Link.CONNECTED, Link.RECONCILING):
             return LeaseDecision(state)
         return LeaseDecision(replace(state, link=Link.LOST, link_since=now), (LinkChanged(Link.LOST),))
     if isinstance(message, RaiseTerm):
@@ -183,6 +183,7 @@ def _refuse(state: EnvironmentLease, reason: str, *alarms: LeaseAlarm) -> LeaseD
 
 
 def _grant(state: EnvironmentLease, *effects: LeaseEffect) -> LeaseDecision:
+    state = replace(state, grants=state.grants + 1)
     may_start = state.reconciled_term == state.held_term
     reply = LeaseReply(state.held_term, state.held_n, may_start, not may_start)
     return LeaseDecision(state, effects, reply)
@@ -192,7 +193,7 @@ def _hello(state: EnvironmentLease, hello: Hello, now: int, rules: Rules) -> Lea
     if hello.incarnation == state.displaced:
         text = f"environment {state.environment}: dispatcher {hello.incarnation} was displaced and still speaks"
         return _refuse(state, "displaced", LeaseAlarm("two-dispatchers", text))
-    if hello.term > max(state.term, state.held_term):
+    if hello.term > max(state.term, state.held_term, first_term(state.generation) - 1):
         text = (
             f"environment {state.environment} holds term {hello.term}, the centre knows only {state.term}: "
             "the centre was restored; begin a new generation"
@@ -201,7 +202,7 @@ def _hello(state: EnvironmentLease, hello: Hello, now: int, rules: Rules) -> Lea
     retry = (hello.incarnation, hello.term, hello.n) == (state.incarnation, state.asked_term, state.asked_n)
     if retry and state.held_n == 1 and state.link is not Link.LOST:
         return _grant(state)
-    broken = rules.detect_environment_restore and not _intact(state, hello)
+    broken = rules.detect_environment_restore and not chain_intact(state, hello)
     term = max(state.term, first_term(state.generation))
     if state.held_term and term == state.held_term and (rules.hello_raises_term or broken):
         term += 1
@@ -225,14 +226,14 @@ def _hello(state: EnvironmentLease, hello: Hello, now: int, rules: Rules) -> Lea
         link=Link.RECONCILING,
         link_since=now,
         reconciled_term=0,
-        restored=broken or (state.restored and state.link is Link.RECONCILING),
+        restored=broken or state.restored,
         features=hello.features,
         executor=hello.executor,
     )
     return _grant(state, *effects)
 
 
-def _intact(state: EnvironmentLease, hello: Hello) -> bool:
+def chain_intact(state: EnvironmentLease, hello: Hello) -> bool:
     """Whether a hello continues the chain: one after the last link, or that link's reply was lost on the way."""
     if state.held_term == 0:
         return True
