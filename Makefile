@@ -40,6 +40,7 @@ format: setup ## Format and fix what can be fixed
 schema: setup ## Write models, JSON Schema, reference pages and AsyncAPI anew from proto/
 	@$(RUN) tools/generate_schema.py
 	@$(RUN) tools/generate_asyncapi.py
+	@$(RUN) tools/generate_cli_reference.py
 
 .PHONY: check
 check: setup ## Linters, types, import rules, contracts up to date
@@ -50,6 +51,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 	@$(VENV)/bin/buf lint proto
 	@$(RUN) tools/generate_schema.py --check
 	@$(RUN) tools/generate_asyncapi.py --check
+	@$(RUN) tools/generate_cli_reference.py --check
 
 .PHONY: test
 test: check ## Everything a change must pass

@@ -24,7 +24,9 @@ def up(
     data: Data = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when it is ready; it goes on.")] = False,
     empty: Annotated[bool, typer.Option("--empty", help="Without the sample environments and projects.")] = False,
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port of the dashboard and API.", show_default=False)] = 0,
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", help="Port of the dashboard and API.", show_default=False)
+    ] = 0,
     nats_port: Annotated[int, typer.Option(metavar="PORT", help="Port of NATS.", show_default=False)] = 0,
     postgres_port: Annotated[int, typer.Option(metavar="PORT", help="Port of Postgres.", show_default=False)] = 0,
     redis_port: Annotated[int, typer.Option(metavar="PORT", help="Port of Redis.", show_default=False)] = 0,
