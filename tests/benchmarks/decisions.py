@@ -6,6 +6,7 @@ environment may be.
 """
 
 import argparse
+import gc
 import json
 import sys
 import time
@@ -19,8 +20,12 @@ from landbridge.domain.candidate import Candidate
 from landbridge.domain.classify import classify
 from landbridge.domain.eligibility import evaluate_eligibility
 from landbridge.domain.eligibility_index import EligibilityIndex
+from landbridge.domain.placement import choose
+from landbridge.domain.preferences import PREFERENCES
+from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.verdict import Assessment
+from landbridge.runtime.runner import GC_THRESHOLD
 from support.deciding import NOW, a_catalogue, a_contract, all_proven, an_environment, effective
 
 SIZES = (50, 200, 500)
@@ -107,6 +112,9 @@ def measure(count: int, rank: Callable[[RequirementClass, Assessment, Eligibilit
     for item in found[:_PLAIN_SHAPES]:
         evaluate_eligibility(item, candidates, NOW)
     plain = _PLAIN_SHAPES / (time.perf_counter() - started)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLD)  # as in a service
     index = EligibilityIndex()
     for candidate in candidates:
         index.set_environment(candidate.environment, [candidate])
@@ -131,10 +139,17 @@ def measure(count: int, rank: Callable[[RequirementClass, Assessment, Eligibilit
 
 
 def ranker() -> Callable[[RequirementClass, Assessment, EligibilityIndex], int]:
-    """Return the ranking step of a decision."""
+    """Return the ranking step of a decision: measure, weigh, order, and pick for one operation."""
+    cache = RankingCache()
+    weights = {preference.name: 1.0 / len(PREFERENCES) for preference in PREFERENCES}
 
-    def rank(_: RequirementClass, assessment: Assessment, __: EligibilityIndex) -> int:
-        return sum(not verdict.violations for verdict in assessment.verdicts)
+    def rank(item: RequirementClass, assessment: Assessment, index: EligibilityIndex) -> int:
+        eligible = [index.candidates(v.environment)[0] for v in assessment.verdicts if not v.violations]
+        if eligible:
+            ordered = cache.ranked(item, eligible, weights)
+            if choose(ordered, item.key, ()) is None:
+                raise RuntimeError("nothing was chosen although something is eligible")
+        return len(eligible)
 
     return rank
 

@@ -12,7 +12,7 @@ from landbridge.runtime.settings import S, SettingsError, load
 EXIT_FAILED = 1
 EXIT_SETTINGS = 2
 # Allocation is mostly short-lived messages: look for cycles rarely.
-_GC_THRESHOLD = (50_000, 20, 50)
+GC_THRESHOLD = (50_000, 20, 50)
 
 
 def run(main: Callable[[], Coroutine[Any, Any, int]]) -> int:
@@ -43,7 +43,7 @@ def run_service(make: Callable[[S], Any], kind: type[S], name: str, *, needs: tu
     """Read settings, set up logs, run the service that `make` returns until it is told to stop."""
     settings = load_or_exit(kind, needs=needs)
     logs.configure(name, level=settings.log_level, form=settings.log_format, instance=settings.instance)
-    gc.set_threshold(*_GC_THRESHOLD)
+    gc.set_threshold(*GC_THRESHOLD)
 
     async def main() -> int:
         try:
