@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from landbridge_embedded.errors import EmbeddedError
-from landbridge_embedded.process import log_tail
+from landbridge_embedded.logtail import log_tail
 from landbridge_embedded.spawn import Running
 
 Note = Callable[[str], None]
@@ -64,6 +64,7 @@ class Keeper:
         self._stopping = asyncio.Event()
         self._told = False
         self.on_change: Callable[[], None] = lambda: None
+        self.tells_loops = True  # off while somebody waits for readiness and raises `complaint` himself
 
     @property
     def pid(self) -> int:
@@ -102,7 +103,8 @@ class Keeper:
             self._note(f"{self.name} ended ({describe_exit(self.last_exit)}); starting it again in {pause_s:g} s")
         elif not self._told:
             self._told = True  # once for each loop; the log has the rest
-            self._note(self.complaint())
+            if self.tells_loops:
+                self._note(self.complaint())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await self._stopping.wait()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from landbridge_embedded.errors import EmbeddedError
+from landbridge_embedded.logtail import log_tail
 
 _PR_SET_PDEATHSIG = 1
 _LOG_BYTES_MAX = 16 * 1024 * 1024
@@ -186,17 +187,6 @@ def open_log(path: Path) -> IO[bytes]:
     if path.exists() and path.stat().st_size > _LOG_BYTES_MAX:
         path.replace(path.with_suffix(path.suffix + ".1"))
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
-
-
-def log_tail(path: Path, lines: int = 12) -> str:
-    """Last lines of a log, indented for a message; a remark when there is none."""
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - 64 * 1024))
-            text = log.read().decode(errors="replace")
-    except OSError:
-        return "  (no log)"
-    return "\n".join(f"  {line}" for line in text.splitlines()[-lines:]) or "  (the log is empty)"
 
 
 def free_port() -> int:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from landbridge_embedded.errors import EmbeddedError
-from landbridge_embedded.process import exit_of, launch, log_tail, wait_for
+from landbridge_embedded.logtail import log_tail
+from landbridge_embedded.process import exit_of, launch, wait_for
 from landbridge_embedded.zygote import TITLE_ROOM
 
 _REPLY_S = 30.0

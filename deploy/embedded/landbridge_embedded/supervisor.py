@@ -14,8 +14,9 @@ from landbridge_embedded.environments import LocalEnvironment
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.keeper import Keeper, KeptState, Note, RestartPolicy
 from landbridge_embedded.layout import VARIABLE, DataDirectory
+from landbridge_embedded.logtail import log_tail
 from landbridge_embedded.ports import pick_ports
-from landbridge_embedded.process import http_body, http_ok, log_tail
+from landbridge_embedded.process import http_body, http_ok
 from landbridge_embedded.servers import External, Servers
 from landbridge_embedded.services import (
     DISPATCHER_MODULE,
@@ -90,6 +91,8 @@ class Supervisor:
                 if starting.done():
                     starting.result()
                     self._ready = True
+                    for keeper in self._keepers.values():
+                        keeper.tells_loops = True
                     self._write_state()
                     ready(self.state())
                     await stopping
@@ -181,6 +184,7 @@ class Supervisor:
 
     def _run_keeper(self, name: str, keeper: Keeper) -> None:
         keeper.on_change = self._write_state
+        keeper.tells_loops = self._ready
         self._keepers[name] = keeper
         task = asyncio.create_task(keeper.run(), name=f"keep-{name}")
         self._tasks.add(task)

@@ -17,7 +17,8 @@ from typing import Any
 
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.layout import AlreadyRunningError, DataDirectory
-from landbridge_embedded.process import log_tail, open_log
+from landbridge_embedded.logtail import log_tail
+from landbridge_embedded.process import open_log
 from landbridge_embedded.servers import External
 from landbridge_embedded.supervisor import Supervisor, UpOptions
 
