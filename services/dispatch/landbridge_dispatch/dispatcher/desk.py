@@ -1,0 +1,293 @@
+"""Where everything about placements is decided, one batch after the other, and carried out.
+
+What arrives (commands, claim replies, what the executor shows) is fed to `domain.ownership.environment.decide`. The
+effects are carried out in waves: the first effect of every operation, grouped by kind so that an executor gets them as
+lists, then the second ones, and so on. So each operation's effects keep their order, each done before the next begins,
+and a thousand operations cost few calls. If an effect cannot be carried out, the process ends: whoever starts next reads
+the slots, which are the truth.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from landbridge.domain.ownership import environment_model as own
+from landbridge.domain.ownership.environment import decide
+from landbridge.domain.ownership.epochs import Epoch
+from landbridge.domain.ownership.leases import HeldLease
+from landbridge.runtime import logs
+from landbridge.schema.wire.report_v1 import AttemptReport
+from landbridge_dispatch.dispatcher.clocks import boot_ms
+from landbridge_dispatch.dispatcher.wire import held_slot
+from landbridge_dispatch.executors.protocol import Burial, Executor, RefusedError, SlotKey, SlotView, StopOrder, Work
+
+log = logs.get(__name__)
+
+Item = tuple[str, own.Message]
+_Group = list[tuple[str, Any]]
+_CHUNK = 2000
+
+
+class Claims(Protocol):
+    """Where placements to claim go."""
+
+    def add(self, key: SlotKey, term: int) -> None: ...
+
+
+class Reports(Protocol):
+    """Where reports go."""
+
+    def add(self, operation: str, report: own.Report, message: str = "") -> None: ...
+
+
+class Desk:
+    """Holds what this environment knows of every operation. All state changes happen in `run`."""
+
+    def __init__(self, executor: Executor, lease: Callable[[], HeldLease], claims: Claims, reports: Reports) -> None:
+        self.executor = executor
+        self.reserved = 0
+        """Operations that are claimed or granted and occupy no slot yet."""
+        self.on_idle: Callable[[], None] = lambda: None
+        self._lease = lease
+        self._claims = claims
+        self._reports = reports
+        self._held: dict[str, own.HeldOperation] = {}
+        self._works: dict[SlotKey, Work] = {}
+        self._words: dict[SlotKey, str] = {}
+        self._queue: list[tuple[Sequence[Item], asyncio.Future[None] | None]] = []
+        self._arrived = asyncio.Event()
+        self._perform: dict[type, Callable[[_Group], Awaitable[Iterable[Item]]]] = {
+            own.Claim: self._claim,
+            own.Report: self._report,
+            own.OccupySlot: self._occupy,
+            own.StartWork: self._start,
+            own.RegrantSlot: self._regrant,
+            own.StopWork: self._stop,
+            own.Tombstone: self._bury,
+            own.RecordFinished: self._record,
+            own.MarkSettled: self._settle,
+            own.RemoveSlot: self._remove,
+            own.Alarm: self._alarm,
+        }
+
+    # -- what others call ----------------------------------------------------------------------------------------------
+
+    def feed(self, items: Sequence[Item]) -> None:
+        """Take messages in, without waiting."""
+        self._queue.append((items, None))
+        self._arrived.set()
+
+    async def done(self, items: Sequence[Item]) -> None:
+        """Take messages in, and return once all they led to is carried out."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((items, future))
+        self._arrived.set()
+        await future
+
+    def expect(self, work: Work) -> None:
+        """Remember what an offer is about, until its slot is occupied."""
+        self._works[work.key] = work
+
+    def unexpect(self, key: SlotKey) -> None:
+        """Forget what an offer was about."""
+        self._works.pop(key, None)
+
+    def explain(self, key: SlotKey, words: str) -> None:
+        """Remember why something is refused, for the report that will say so."""
+        self._words[key] = words
+
+    def refuse(self, key: SlotKey, reason: str, words: str) -> None:
+        """Report a placement as refused without deciding anything: the command about it was not understood."""
+        report = own.Report(key.epoch, own.ReportState.REFUSED, self._lease().term, reason=reason)
+        self._reports.add(key.operation, report, words)
+
+    def restore(self, found: dict[str, own.Restarted]) -> None:
+        """Begin with what an earlier dispatcher left. Nothing is reported yet: that needs a new term."""
+        for operation, restarted in found.items():
+            state = own.HeldOperation(operation=operation)
+            self._held[operation] = decide(state, restarted, self._lease(), boot_ms()).state
+
+    def held(self) -> list[own.HeldOperation]:
+        """Return what is known, for people and for tests."""
+        return list(self._held.values())
+
+    def find(self, operation: str) -> own.HeldOperation | None:
+        return self._held.get(operation)
+
+    def knows(self, key: SlotKey) -> own.Slot | None:
+        state = self._held.get(key.operation)
+        return None if state is None else state.slot(key.epoch)
+
+    async def broadcast(self, message: own.Message) -> None:
+        """Tell every operation, in pieces, so that commands are not held up."""
+        operations = list(self._held)
+        for start in range(0, len(operations), _CHUNK):
+            await self.done([(operation, message) for operation in operations[start : start + _CHUNK]])
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Decide and carry out until cancelled. Raises what an executor raised."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            queue, self._queue = self._queue, []
+            pending: dict[str, deque[own.Effect]] = {}
+            for items, _ in queue:
+                for operation, message in items:
+                    self._decide(operation, message, pending)
+            await self._carry_out(pending)
+            for _, future in queue:
+                if future is not None and not future.done():
+                    future.set_result(None)
+            if not self._queue:
+                self.on_idle()
+
+    def _decide(self, operation: str, message: own.Message, pending: dict[str, deque[own.Effect]]) -> None:
+        state = self._held.get(operation)
+        before = 0
+        if state is None:
+            state = own.HeldOperation(operation=operation)
+        elif state.offered is not None or state.granted is not None:
+            before = 1
+        decision = decide(state, message, self._lease(), boot_ms())
+        after = decision.state
+        if after is not state:
+            waiting = after.offered is not None or after.granted is not None
+            self.reserved += waiting - before
+            if waiting or after.slots:
+                self._held[operation] = after
+            else:
+                self._held.pop(operation, None)
+        if decision.effects:
+            pending.setdefault(operation, deque()).extend(decision.effects)
+
+    async def _carry_out(self, pending: dict[str, deque[own.Effect]]) -> None:
+        while pending:
+            groups: dict[type, _Group] = {}
+            for operation in list(pending):
+                effects = pending[operation]
+                effect = effects.popleft()
+                groups.setdefault(type(effect), []).append((operation, effect))
+                if not effects:
+                    del pending[operation]
+            for kind, group in groups.items():
+                for operation, message in await self._perform[kind](group):
+                    self._decide(operation, message, pending)
+
+    # -- effects -------------------------------------------------------------------------------------------------------
+
+    async def _claim(self, group: _Group) -> Iterable[Item]:
+        for operation, claim in group:
+            self._claims.add(SlotKey(operation, claim.epoch), claim.term)
+        return ()
+
+    async def _report(self, group: _Group) -> Iterable[Item]:
+        for operation, report in group:
+            if report.state is own.ReportState.STARTED and report.detail is None:
+                report = await self._with_detail(operation, report)  # noqa: PLW2901 - the same report, completed
+            key = SlotKey(operation, report.epoch)
+            self._reports.add(operation, report, self._words.pop(key, ""))
+            if report.state is own.ReportState.REFUSED:
+                self._works.pop(key, None)
+        return ()
+
+    async def _with_detail(self, operation: str, report: own.Report) -> own.Report:
+        """Complete a repeated answer about running work by what the slot shows."""
+        view = await self.executor.look(SlotKey(operation, report.epoch))
+        detail = None if view is None else view.report
+        return own.Report(report.epoch, report.state, report.term, report.outcome, report.reason, detail)
+
+    async def _occupy(self, group: _Group) -> Iterable[Item]:
+        known = [
+            (operation, effect, self._works.pop(SlotKey(operation, effect.epoch), None)) for operation, effect in group
+        ]
+        works = [_with_term(work, effect.term) for _, effect, work in known if work is not None]
+        found = iter(await self.executor.occupy(works))
+        results: list[Item] = []
+        for operation, effect, work in known:
+            if work is None:
+                # The offer came to an earlier dispatcher: without its specification nothing can start.
+                results.append((operation, own.StartFailed(effect.epoch, "offer-lost", None, denied=True)))
+            else:
+                results.append((operation, self._occupied(effect, work, next(found))))
+        return results
+
+    def _occupied(self, effect: own.OccupySlot, work: Work, found: SlotView | RefusedError | None) -> own.Message:
+        if found is None:
+            return own.Occupied(effect.epoch, effect.term)
+        if isinstance(found, RefusedError):
+            self._words[work.key] = str(found)
+            return own.StartFailed(effect.epoch, found.code, None, denied=True)
+        ours = found.phase is own.SlotPhase.TOMBSTONE or found.spec_sha256 == work.spec_sha256
+        return own.FoundOccupied(held_slot(found), ours)
+
+    async def _start(self, group: _Group) -> Iterable[Item]:
+        await self.executor.start([SlotKey(operation, effect.epoch) for operation, effect in group])
+        return ()
+
+    async def _regrant(self, group: _Group) -> Iterable[Item]:
+        for operation, effect in group:
+            await self.executor.regrant(SlotKey(operation, effect.epoch), effect.term)
+        return ()
+
+    async def _stop(self, group: _Group) -> Iterable[Item]:
+        await self.executor.stop(
+            [StopOrder(SlotKey(operation, stop.epoch), stop.reason, stop.grace_ms) for operation, stop in group]
+        )
+        return ()
+
+    async def _bury(self, group: _Group) -> Iterable[Item]:
+        term = self._lease().term
+        await self.executor.bury(
+            [Burial(SlotKey(operation, effect.epoch), effect.report, term) for operation, effect in group]
+        )
+        return ()
+
+    async def _record(self, group: _Group) -> Iterable[Item]:
+        answers = [
+            (SlotKey(operation, effect.epoch), effect.report)
+            for operation, effect in group
+            if not _implied(effect.report)
+        ]
+        if answers:
+            await self.executor.record(answers)
+        return ()
+
+    async def _settle(self, group: _Group) -> Iterable[Item]:
+        await self.executor.settle([(SlotKey(operation, effect.epoch), effect.term) for operation, effect in group])
+        for operation, effect in group:
+            self._forget_detail(operation, effect.epoch)
+        return ()
+
+    def _forget_detail(self, operation: str, epoch: Epoch) -> None:
+        """Let go of a settled report's contents: the slot keeps them, and nobody will ask for them here."""
+        state = self._held.get(operation)
+        slot = None if state is None else state.slot(epoch)
+        if state is None or slot is None or slot.report is None:
+            return
+        bare = replace(slot, report=replace(slot.report, detail=None))
+        others = tuple(bare if other is slot else other for other in state.slots)
+        self._held[operation] = replace(state, slots=others)
+
+    async def _remove(self, group: _Group) -> Iterable[Item]:
+        await self.executor.remove([SlotKey(operation, effect.epoch) for operation, effect in group])
+        return ()
+
+    async def _alarm(self, group: _Group) -> Iterable[Item]:
+        for operation, alarm in group:
+            log.error("ownership_alarm", kind=alarm.kind, operation=operation, message=alarm.message)
+        return ()
+
+
+def _with_term(work: Work, term: int) -> Work:
+    return work if work.term == term else replace(work, term=term)
+
+
+def _implied(report: own.FinalReport) -> bool:
+    """Tell whether the executor's own record, which led to this answer, says the same."""
+    detail = report.detail
+    return isinstance(detail, AttemptReport) and (detail.outcome, detail.reason) == (report.outcome, report.reason)
