@@ -1,6 +1,7 @@
 """The main job as a user does it: submit, explain, get, logs, outputs, on a real instance with real processes."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -94,12 +95,11 @@ def test_the_resolved_context_says_what_ran(instance: Instance, submitted: dict[
     assert all(item["met"] for item in last["acceptance"])
 
 
-def test_a_misspelt_field_is_refused_with_line_and_suggestion(instance: Instance, tmp_path: object) -> None:
+def test_a_misspelt_field_is_refused_with_line_and_suggestion(instance: Instance, tmp_path: Path) -> None:
     text = (EXAMPLES / "operations" / "3-sales-summary.yaml").read_text().replace("memory: 512Mi", "memroy: 512Mi")
-    file = f"{tmp_path}/broken.yaml"
-    with open(file, "w") as out:
-        out.write(text)
-    done = instance.run("submit", file, check=2)
+    file = tmp_path / "broken.yaml"
+    file.write_text(text)
+    done = instance.run("submit", str(file), check=2)
     told = done.stdout + done.stderr
     assert "memroy" in told
     assert "memory" in told
