@@ -511,6 +511,10 @@ class DecidedOperation(Message):
     round: int = 0
     # The environment that it goes to.
     environment: Annotated[str, Field(min_length=1)]
+    # The contract version of that environment that the verdict was made for; 0 if not known.
+    contract_version: int = 0
+    # Until when the verdict about that environment holds; absent means until something changes.
+    valid_until: Moment | None = None
 
 
 class OperationsDecided(Message):

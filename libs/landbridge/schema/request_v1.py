@@ -180,6 +180,8 @@ class Cancel(Message):
     by: str = ""
     # Why, in words.
     reason: Annotated[str, Field(max_length=1000)] = ""
+    # Also if the operation is declared must-finish.
+    force: bool = False
 
 
 class ContractSubmitted(Message):

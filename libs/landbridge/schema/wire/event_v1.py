@@ -399,6 +399,8 @@ class DecidedOperation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     operation: str
     round: int = 0
     environment: str
+    contract_version: int = 0
+    valid_until: Moment | None = None
 
 
 class OperationsDecided(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -142,6 +142,7 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     operation: str
     by: str = ""
     reason: str = ""
+    force: bool = False
 
 
 class ContractSubmitted(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
