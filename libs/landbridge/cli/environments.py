@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from landbridge.cli import output
 from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
 from landbridge.cli.instance import find
@@ -58,6 +57,7 @@ def join(
             "--into", metavar="DIR", help="Write credentials there, to carry them to the site.", show_default=False
         ),
     ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="End credentials that were given before.")] = False,
     data: Data = None,
     context: Context = "",
 ) -> None:
@@ -68,7 +68,7 @@ def join(
     """
     text = _bindings(bindings)
     instance = find(data, context)
-    answer = call(data, context, lambda client: client.join(name))
+    answer = call(data, context, lambda client: client.join(name, replace=replace))
     if instance.data is None or into is not None:
         _write_site(name, answer, text, into or Path(name))
         return
@@ -133,5 +133,3 @@ for _action, _told in (
     ("drain", "is being drained"),
 ):
     _control(_action, _told)
-
-__all__ = ["app", "output"]

@@ -85,6 +85,8 @@ async def show(
         await _refusals(client, filters, limit, form)
     elif slug == "alert":
         await _alerts(client, form)
+    elif slug == "environment-contract":
+        await (_contract(client, name, form) if name else _environments(client, form))
     elif slug == "queue" and not name:
         await _queues(client, form)
     else:
@@ -248,6 +250,13 @@ async def _one_environment(client: "HttpClient", name: str, form: Format) -> Non
                 for each in items
             ),
         )
+
+
+async def _contract(client: "HttpClient", name: str, form: Format) -> None:
+    """Print the newest contract as it was written; all versions for programs."""
+    versions = (await client.environment(name)).get("versions") or []
+    if not output.emit(versions, form):
+        print(str(versions[-1].get("document", "")).rstrip() if versions else f"environment {name} has no contract")
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------

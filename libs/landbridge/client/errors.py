@@ -24,11 +24,17 @@ class UnsupportedError(LandbridgeError):
 
 
 class RequestError(LandbridgeError):
-    """The server refused a request. `status` is the HTTP status."""
+    """The server refused a request.
 
-    def __init__(self, message: str, *, status: int = 0, problems: "Sequence[Problem]" = ()) -> None:
+    `status` is the HTTP status, `operation` the one that a conflict is with.
+    """
+
+    def __init__(
+        self, message: str, *, status: int = 0, problems: "Sequence[Problem]" = (), operation: str = ""
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.operation = operation
         self.problems = tuple(problems)
 
 

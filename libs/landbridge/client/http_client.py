@@ -281,14 +281,25 @@ class HttpClient:
         path = f"/v1/environments/{quote(environment, safe='')}/{action}"
         return dict(await self.transport.json("POST", path, repeatable=True, json={"reason": reason}) or {})
 
-    async def join(self, environment: str) -> dict[str, Any]:
-        """Make credentials for an environment's dispatcher; they are shown once."""
-        return dict(await self.transport.json("POST", f"/v1/environments/{quote(environment, safe='')}/join", json={}))
+    async def join(self, environment: str, *, replace: bool = False) -> dict[str, Any]:
+        """Make credentials for an environment's dispatcher; they are shown once. `replace` ends earlier ones."""
+        path = f"/v1/environments/{quote(environment, safe='')}/join"
+        return dict(await self.transport.json("POST", path, json={"replace": replace}))
 
-    async def create_access(self, name: str, project: str, role: str = "submitter") -> dict[str, Any]:
-        """Make a token and NATS credentials for an application; they are shown once."""
-        body = {"name": name, "project": project, "role": role}
+    async def create_access(
+        self, name: str, project: str, role: str = "submitter", *, replace: bool = False
+    ) -> dict[str, Any]:
+        """Make a token and NATS credentials for an application; they are shown once. `replace` ends earlier ones."""
+        body = {"name": name, "project": project, "role": role, "replace": replace}
         return dict(await self.transport.json("POST", "/v1/access", json=body))
+
+    async def access(self) -> list[dict[str, Any]]:
+        """Return who has access: name, role, projects."""
+        return list((await self.transport.json("GET", "/v1/access"))["items"])
+
+    async def revoke_access(self, name: str) -> None:
+        """End a token and its NATS credentials. Raises NotFoundError."""
+        await self.transport.json("DELETE", f"/v1/access/{quote(name, safe='')}")
 
     async def read(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         """GET any other path below the address, such as `/v1/overview`, `/v1/queues` or `/v1/refusals`."""

@@ -132,13 +132,13 @@ def error_of(response: "httpx2.Response") -> RequestError:
         body = None
     if isinstance(body, dict):
         title, detail = str(body.get("title") or ""), str(body.get("detail") or "")
-        found = body.get("problems") or ()
+        found, operation = body.get("problems") or (), str(body.get("operation") or "")
     else:
-        title, detail, found = f"HTTP {response.status_code}", response.text.strip()[:200], ()
+        title, detail, found, operation = f"HTTP {response.status_code}", response.text.strip()[:200], (), ""
     problems = [Problem.of(item) for item in found if isinstance(item, dict)]
     message = ": ".join(part for part in (title, detail) if part) or f"HTTP {response.status_code}"
     if problems:
         message = "\n".join([message, *(f"  {problem}" for problem in problems)])
     status = response.status_code
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else RequestError)
-    return kind(message, status=status, problems=problems)
+    return kind(message, status=status, problems=problems, operation=operation)
