@@ -75,24 +75,22 @@ def _operation_events(
 def _attempt_events(
     writer: "_Writer", event: OperationChanged, placed: Mapping[str, Placement], seen: set[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return START and RUNNING when an attempt runs, and one end when its end is reported."""
+    """Return START and RUNNING when an attempt runs, and one end when its end is reported or it is lost."""
     report = event.report
-    placement = placed.get(epoch_text(report.epoch if report is not None else event.epoch))
-    if placement is None or placement.started_at is None:
-        return []
+    reported = epoch_text(report.epoch) if report is not None and report.outcome else ""
+    current = placed.get(epoch_text(event.epoch))
     events = []
-    if event.phase is Phase.RUNNING and ("start", placement.epoch) not in seen:
-        seen.add(("start", placement.epoch))
-        events += [
-            writer.attempt(placement.started_at, "START", placement),
-            writer.attempt(event.at, "RUNNING", placement),
-        ]
-    ended = report is not None and bool(report.outcome)
-    lost = event.phase in (Phase.RETRYING, *TERMINAL_PHASES)
-    if (ended or lost) and ("end", placement.epoch) not in seen and ("start", placement.epoch) in seen:
-        seen.add(("end", placement.epoch))
-        kind = _ATTEMPT_TYPES.get(str(placement.outcome), "ABORT")
-        events.append(writer.attempt(placement.finished_at or event.at, kind, placement))
+    if event.phase is Phase.RUNNING and current is not None and ("start", current.epoch) not in seen:
+        seen.add(("start", current.epoch))
+        events.append(writer.attempt(current.started_at or event.at, "START", current))
+        events.append(writer.attempt(event.at, "RUNNING", current))
+    over = event.phase not in (Phase.PENDING, Phase.RUNNING)
+    for epoch, placement in placed.items():
+        is_open = ("start", epoch) in seen and ("end", epoch) not in seen
+        if is_open and (over or epoch == reported):
+            seen.add(("end", epoch))
+            kind = _ATTEMPT_TYPES.get(str(placement.outcome), "ABORT")
+            events.append(writer.attempt(placement.finished_at or event.at, kind, placement))
     return events
 
 

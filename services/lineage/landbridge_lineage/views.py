@@ -30,7 +30,7 @@ def summary(state: State) -> dict[str, Any]:
         "epoch": state.epoch,
         "reason": state.reason,
         "message": state.message,
-        "conditions": {name: plain(held) for name, held in sorted(state.conditions.items())},
+        "conditions": [{"type": name, **plain(held)} for name, held in sorted(state.conditions.items())],
         "waiting": plain(state.waits),
         "acceptedAt": state.accepted_at,
         "changedAt": state.changed_at,
