@@ -10,7 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from landbridge.domain import queues
 from landbridge.domain.ledger import Amounts, Charge, Ledger, Limit, Limits, ScopeKind
@@ -30,14 +30,32 @@ class Admitted(NamedTuple):
     charge: Charge
 
 
+class Revalidate(Protocol):
+    """Tells until when a verdict that has run out holds again, by the newest view; None if it does not."""
+
+    def __call__(self, bucket: str, environment: str, now: datetime) -> datetime | None: ...
+
+
+def _never_again(bucket: str, environment: str, now: datetime) -> datetime | None:  # noqa: ARG001
+    return None
+
+
 class Admission:
     """The waiting operations, the ledger, and the passes over them. Changes only by its methods; knows no clock."""
 
-    def __init__(self, ledger: Ledger, limits: Limits, *, patience: timedelta = PATIENCE) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        limits: Limits,
+        *,
+        patience: timedelta = PATIENCE,
+        revalidate: Revalidate = _never_again,
+    ) -> None:
         self.ledger = ledger
         self.limits = limits
         self.buckets: dict[str, Bucket] = {}
         self._patience = patience
+        self.revalidate = revalidate
         self._awake: set[str] = set()
         self._sleepers: dict[Limit, set[str]] = {}
         self._bucket_of: dict[str, str] = {}
@@ -92,6 +110,12 @@ class Admission:
                 self._unreserve(key)
                 self._awake.add(key)
         return found
+
+    def wake_hopeless(self) -> None:
+        """Try those again for which no environment was eligible: what is known of environments has changed."""
+        for key, bucket in self.buckets.items():
+            if bucket.wait is not None and bucket.wait.reason is queues.WaitReason.NO_ELIGIBLE_ENVIRONMENT:
+                self._awake.add(key)
 
     def release(self, operation: str, last_round: int | None = None) -> Charge | None:
         """Give back what an operation holds, and wake whoever sleeps on it."""
@@ -304,8 +328,11 @@ class _Room:
         plan = bucket.plan
         until = plan.valid_until.get(name)
         if until is not None and until <= self._now:
-            bucket.full[name] = None
-            return True
+            until = admission.revalidate(bucket.key, name, self._now)
+            if until is None:
+                bucket.full[name] = None
+                return True
+            plan.valid_until[name] = until
         amounts = plan.amounts[name]
         limit = admission.limits.full(admission.ledger, name, amounts)
         if limit is None and not plan.alike:

@@ -41,8 +41,8 @@ class Ticket(NamedTuple):
 class Plan:
     """All that admission must know about a class. Amounts differ by environment where classes serve each other.
 
-    `valid_until` is by environment; one whose verdict has run out is not used. `order` None: none is eligible now, and
-    `nobody` says why.
+    `valid_until` is by environment; a verdict that has run out is renewed before it is used. `order` None: none is
+    eligible now, and `nobody` says why.
     """
 
     queue: str
@@ -51,7 +51,7 @@ class Plan:
     weight: float
     order: Order | None
     amounts: Mapping[str, Amounts]
-    valid_until: Mapping[str, datetime | None] = field(default_factory=dict)
+    valid_until: dict[str, datetime | None] = field(default_factory=dict)
     overflow_after: timedelta = timedelta(0)
     nobody: str = "no environment is eligible"
 

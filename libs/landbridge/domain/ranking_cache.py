@@ -1,14 +1,17 @@
 """The fast path of ranking: the same rankings as `placement.rank`, measured again only where something changed.
 
-What depends on the environment alone is measured once for all classes; what depends on the operation's class, once per
-class and candidate. A class's ranking stands until its eligible environments, a candidate, the weights or what was
-observed change.
+Preferences read contracts, the catalogue and what was observed, nothing else of a candidate; so evidence that is
+renewed every few seconds disturbs nothing here. What depends on the environment alone is measured once for all classes,
+the rest once per class and contract. A class's ranking stands until its eligible environments, a contract, the
+catalogue, the weights or what was observed change.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from landbridge.domain.candidate import Candidate
+from landbridge.domain.catalogue import Catalogue
+from landbridge.domain.contract import Contract
 from landbridge.domain.placement import Order, make_ranking, order, score
 from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed
 from landbridge.domain.requirements import RequirementClass, Requirements
@@ -16,12 +19,19 @@ from landbridge.domain.requirements import RequirementClass, Requirements
 MOST_CLASSES = 20_000
 
 
-class _Own(NamedTuple):
-    """Measurements of an environment by itself, and what they were made from."""
+Row = tuple[Measurement | None, ...]
 
-    candidate: Candidate
+
+class _Measured(NamedTuple):
+    """Measurements and what they were made from. Holding on to that keeps it from being taken for something else."""
+
+    contract: Contract
+    catalogue: Catalogue
     observed: Observed
-    row: tuple[Measurement | None, ...]
+    row: Row
+
+    def stands(self, candidate: Candidate) -> bool:
+        return self.contract is candidate.contract and self.catalogue is candidate.catalogue
 
 
 class _Known:
@@ -30,7 +40,7 @@ class _Known:
     __slots__ = ("asked", "order", "rows")
 
     def __init__(self) -> None:
-        self.rows: dict[str, tuple[Candidate, tuple[Measurement | None, ...]]] = {}
+        self.rows: dict[str, _Measured] = {}
         self.asked: object = None
         self.order: Order | None = None
 
@@ -41,7 +51,7 @@ class RankingCache:
     def __init__(self, *, most_classes: int = MOST_CLASSES) -> None:
         self._most_classes = most_classes
         self._classes: dict[str, _Known] = {}
-        self._own: dict[str, _Own] = {}
+        self._own: dict[str, _Measured] = {}
         self._observed: Mapping[str, Observed] = {}
         self.version = 0
 
@@ -66,11 +76,12 @@ class RankingCache:
             if len(self._classes) >= self._most_classes:
                 self._classes.clear()
             known = self._classes[requirement_class.key] = _Known()
-        asked = (self.version, [id(c) for c in eligible], [id(c) for c in hopeful], dict(weights), overflow_allowed)
-        if known.order is not None and known.asked == asked:
+        candidates = [*eligible, *hopeful]
+        asked = (self.version, [c.environment for c in candidates], len(hopeful), dict(weights), overflow_allowed)
+        rows = known.rows
+        if known.order is not None and known.asked == asked and all(rows[c.environment].stands(c) for c in candidates):
             return known.order
         requirements = requirement_class.requirements
-        candidates = [*eligible, *hopeful]
         cards = score(
             [candidate.environment for candidate in candidates],
             [self._row(known, requirements, candidate) for candidate in candidates],
@@ -78,27 +89,28 @@ class RankingCache:
             hopeful={candidate.environment for candidate in hopeful},
         )
         made = make_ranking(cards, overflow_allowed=overflow_allowed, failed_over=requirements.failed_over)
-        # The rows keep their candidates alive, so that no other object can take on the identities in `asked`.
-        known.rows = {candidate.environment: known.rows[candidate.environment] for candidate in candidates}
+        known.rows = {candidate.environment: rows[candidate.environment] for candidate in candidates}
         known.asked, known.order = asked, order(made)
         return known.order
 
     def _row(self, known: _Known, requirements: Requirements, candidate: Candidate) -> list[Measurement]:
         name = candidate.environment
-        remembered = known.rows.get(name)
-        if remembered is None or remembered[0] is not candidate:
-            seen = self._observed.get(name, NOTHING_OBSERVED)
-            row = tuple(p.measure(requirements, candidate, seen) if p.of_operation else None for p in PREFERENCES)
-            remembered = known.rows[name] = (candidate, row)
-        own = self._own_row(requirements, candidate)
-        pairs = zip(remembered[1], own, strict=True)
-        return [found for mine, shared in pairs if (found := mine or shared) is not None]
-
-    def _own_row(self, requirements: Requirements, candidate: Candidate) -> tuple[Measurement | None, ...]:
-        name = candidate.environment
+        own = known.rows.get(name)
+        if own is None or not own.stands(candidate):
+            row = self._measure(requirements, candidate, NOTHING_OBSERVED, of_operation=True)
+            own = known.rows[name] = _Measured(candidate.contract, candidate.catalogue, NOTHING_OBSERVED, row)
         seen = self._observed.get(name, NOTHING_OBSERVED)
-        own = self._own.get(name)
-        if own is None or own.candidate is not candidate or own.observed != seen:
-            row = tuple(None if p.of_operation else p.measure(requirements, candidate, seen) for p in PREFERENCES)
-            own = self._own[name] = _Own(candidate, seen, row)
-        return own.row
+        shared = self._own.get(name)
+        if shared is None or not shared.stands(candidate) or shared.observed != seen:
+            row = self._measure(requirements, candidate, seen, of_operation=False)
+            shared = self._own[name] = _Measured(candidate.contract, candidate.catalogue, seen, row)
+        pairs = zip(own.row, shared.row, strict=True)
+        return [found for mine, others in pairs if (found := mine or others) is not None]
+
+    @staticmethod
+    def _measure(requirements: Requirements, candidate: Candidate, seen: Observed, *, of_operation: bool) -> Row:
+        """Measure what depends on the operation, or what does not; None stands for the others."""
+        return tuple(
+            preference.measure(requirements, candidate, seen) if preference.of_operation is of_operation else None
+            for preference in PREFERENCES
+        )

@@ -30,7 +30,11 @@ NOTHING_OBSERVED = Observed()
 
 
 class Preference(Protocol):
-    """One measure; lower values are better. `of_operation` tells whether it depends on the operation at all."""
+    """One measure; lower values are better.
+
+    `of_operation` tells whether it depends on the operation or, else, on what was observed. Of the candidate it reads
+    nothing but contract and catalogue.
+    """
 
     @property
     def name(self) -> str: ...

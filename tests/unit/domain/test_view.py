@@ -1,0 +1,143 @@
+"""A replica's view: every message is the whole value of its subject; what did not change stays the same object."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from landbridge.domain.candidate import LinkState
+from landbridge.domain.view import View
+from landbridge.schema.wire import event_v1, report_v1
+from support.deciding import NOW, contract_document
+
+_encode = msgspec.json.Encoder().encode
+
+
+def contract(name: str = "onprem-a", *versions: tuple[int, str], **spec: Any) -> bytes:
+    items = [
+        event_v1.ContractVersion(
+            version=version,
+            phase=phase,
+            document=json.dumps(contract_document(name, version, **spec)).encode(),
+            sha256=f"{version}-{sorted(spec)}",
+        )
+        for version, phase in (versions or ((1, "active"),))
+    ]
+    return _encode(event_v1.EnvironmentContractChanged(environment=name, at=NOW, versions=items))
+
+
+def evidence(result: str = "proven", version: int = 1) -> bytes:
+    item = report_v1.Evidence(
+        claim="classes.cpu-general",
+        result=report_v1.EvidenceResult(result),
+        at=NOW,
+        expires=NOW + timedelta(hours=1),
+    )
+    return _encode(event_v1.EnvironmentEvidence(environment="onprem-a", at=NOW, contract_version=version, items=[item]))
+
+
+def link(state: str = "connected") -> bytes:
+    return _encode(event_v1.EnvironmentLink(environment="onprem-a", state=event_v1.LinkState(state), since=NOW))
+
+
+def document(kind: str, name: str, spec: dict[str, Any], *, deleted: bool = False) -> bytes:
+    body = json.dumps({"spec": spec}).encode()
+    entry = event_v1.CatalogueEntry(kind=kind, name=name, version=3, document=body, deleted=deleted, at=NOW)
+    return _encode(entry)
+
+
+def a_view() -> View:
+    view = View()
+    view.apply_environment("contract", "onprem-a", contract(), 1)
+    view.apply_environment("link", "onprem-a", link(), 2)
+    view.settle()
+    return view
+
+
+def test_an_environment_appears_with_its_contract_and_goes_with_its_last_version() -> None:
+    view = a_view()
+    assert list(view.candidates) == ["onprem-a"]
+    nothing = _encode(event_v1.EnvironmentContractChanged(environment="onprem-a", at=NOW, versions=[]))
+    view.apply_environment("contract", "onprem-a", nothing, 3)
+    assert view.settle().environments == {"onprem-a"}
+    assert not view.candidates
+
+
+def test_what_did_not_change_stays_the_same_object() -> None:
+    view = a_view()
+    [before] = view.candidates["onprem-a"]
+    view.apply_environment("evidence", "onprem-a", evidence(), 3)
+    changes = view.settle()
+    [after] = view.candidates["onprem-a"]
+    assert changes.environments == {"onprem-a"}
+    assert not changes.catalogue
+    assert after.contract is before.contract
+    assert after.catalogue is before.catalogue
+    assert after.evidence != before.evidence
+
+
+def test_a_message_that_says_what_is_known_changes_nothing() -> None:
+    view = a_view()
+    revision = view.revision
+    assert not view.apply_environment("link", "onprem-a", link(), 9)
+    assert not view.settle()
+    assert view.revision == revision
+    assert view.inputs() == {"environments": "9", "catalogue": "0"}
+
+
+def test_a_document_changes_the_catalogue_of_every_candidate() -> None:
+    view = a_view()
+    view.apply_document(document("queue", "training", {"concurrency": 4}), 1)
+    changes = view.settle()
+    assert changes.catalogue
+    [candidate] = view.candidates["onprem-a"]
+    assert candidate.catalogue.queues["training"].concurrency == 4
+    view.apply_document(document("queue", "training", {}, deleted=True), 2)
+    view.settle()
+    [candidate] = view.candidates["onprem-a"]
+    assert "training" not in candidate.catalogue.queues
+
+
+def test_documents_that_deciding_does_not_read_are_passed_over() -> None:
+    view = a_view()
+    assert not view.apply_document(document("access", "ann", {}), 1)
+    assert not view.settle()
+
+
+def test_a_version_registered_anew_with_other_content_is_read_anew() -> None:
+    view = a_view()
+    view.apply_environment("contract", "onprem-a", contract("onprem-a", (1, "active"), workloads=["service"]), 3)
+    view.settle()
+    assert view.candidates["onprem-a"][0].contract.workloads == ("service",)
+
+
+def test_only_active_versions_are_candidates_and_the_newest_stands_in_where_none_is() -> None:
+    view = View()
+    view.apply_environment(
+        "contract", "onprem-a", contract("onprem-a", (7, "retiring"), (8, "active"), (9, "canary")), 1
+    )
+    view.settle()
+    assert [(c.contract_version, c.phase) for c in view.candidates["onprem-a"]] == [(8, "active")]
+    assert view.capacity()["onprem-a"]["cpu"] == 64_000
+    view.apply_environment("contract", "onprem-a", contract("onprem-a", (9, "draft")), 2)
+    view.settle()
+    assert [(c.contract_version, c.phase) for c in view.candidates["onprem-a"]] == [(9, "draft")]
+    assert view.capacity() == {}
+
+
+def test_an_unreadable_message_leaves_what_was_known() -> None:
+    view = a_view()
+    with pytest.raises(msgspec.MsgspecError):
+        view.apply_environment("link", "onprem-a", b"{", 3)
+    view.settle()
+    assert view.candidates["onprem-a"][0].link.state is LinkState.CONNECTED
+
+
+def test_a_link_state_of_a_later_release_gets_no_work() -> None:
+    view = a_view()
+    body = link().replace(b"connected", b"half-connected")
+    view.apply_environment("link", "onprem-a", body, 3)
+    view.settle()
+    assert view.candidates["onprem-a"][0].link.state is LinkState.LOST
