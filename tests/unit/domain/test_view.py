@@ -25,7 +25,7 @@ def contract(name: str = "onprem-a", *versions: tuple[int, str], **spec: Any) ->
         )
         for version, phase in (versions or ((1, "active"),))
     ]
-    return _encode(event_v1.EnvironmentContractChanged(environment=name, at=NOW, versions=items))
+    return _encode(event_v1.EnvironmentContractChanged(environment=name, at=NOW, versions=tuple(items)))
 
 
 def evidence(result: str = "proven", version: int = 1) -> bytes:
@@ -35,7 +35,9 @@ def evidence(result: str = "proven", version: int = 1) -> bytes:
         at=NOW,
         expires=NOW + timedelta(hours=1),
     )
-    return _encode(event_v1.EnvironmentEvidence(environment="onprem-a", at=NOW, contract_version=version, items=[item]))
+    return _encode(
+        event_v1.EnvironmentEvidence(environment="onprem-a", at=NOW, contract_version=version, items=(item,))
+    )
 
 
 def link(state: str = "connected") -> bytes:
@@ -59,7 +61,7 @@ def a_view() -> View:
 def test_an_environment_appears_with_its_contract_and_goes_with_its_last_version() -> None:
     view = a_view()
     assert list(view.candidates) == ["onprem-a"]
-    nothing = _encode(event_v1.EnvironmentContractChanged(environment="onprem-a", at=NOW, versions=[]))
+    nothing = _encode(event_v1.EnvironmentContractChanged(environment="onprem-a", at=NOW, versions=()))
     view.apply_environment("contract", "onprem-a", nothing, 3)
     assert view.settle().environments == {"onprem-a"}
     assert not view.candidates
