@@ -21,6 +21,7 @@ from landbridge.runtime import logs, metrics
 from landbridge.runtime.batcher import QueueFullError
 from landbridge.runtime.health import Health, Report
 from landbridge.runtime.problems import MEDIA_TYPE, ProblemError
+from landbridge.runtime.telemetry import Telemetry, end_served, from_headers, traceparent_of
 from landbridge.store import TransientStoreError
 
 log = logs.get(__name__)
@@ -48,18 +49,20 @@ def problem_response(error: ProblemError) -> Response:
 
 
 class Guard:
-    """ASGI middleware: refuses bodies above the limit and counts requests by route template."""
+    """ASGI middleware: refuses bodies above the limit, counts requests by route template, records their spans."""
 
-    def __init__(self, app: Any, *, max_body_bytes: int) -> None:
+    def __init__(self, app: Any, *, max_body_bytes: int, telemetry: Telemetry | None = None) -> None:
         self._app = app
         self._max = max_body_bytes
+        self._telemetry = telemetry if telemetry is not None and telemetry.enabled else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in _QUIET:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
         status = 500
+        span = self._begin(scope)
 
         async def watch(message: MutableMapping[str, Any]) -> None:
             nonlocal status
@@ -68,16 +71,27 @@ class Guard:
             await send(message)
 
         try:
-            announced = dict(scope["headers"]).get(b"content-length", b"")
+            announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
             if announced.isdigit() and int(announced) > self._max:
                 await self._refuse(scope, receive, watch)
             else:
                 await self._app(scope, self._limited(receive), watch)
         finally:
-            if scope["path"] not in _QUIET:
-                route = getattr(scope.get("route"), "path", "other")
-                metrics.http_requests.labels(route, str(status)).inc()
-                metrics.http_seconds.labels(route).observe(time.perf_counter() - started)
+            route = getattr(scope.get("route"), "path", "other")
+            metrics.http_requests.labels(route, str(status)).inc()
+            metrics.http_seconds.labels(route).observe(time.perf_counter() - started)
+            if span is not None:
+                end_served(span, scope["method"], route, status)
+
+    def _begin(self, scope: Scope) -> Any:
+        """Open a span, and hand its context to the handlers in place of the caller's `traceparent`."""
+        if self._telemetry is None:
+            return None
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        span = self._telemetry.serve(scope["method"], from_headers(headers))
+        others = [(name, value) for name, value in scope["headers"] if name != b"traceparent"]
+        scope["headers"] = [*others, (b"traceparent", traceparent_of(span).encode())]
+        return span
 
     def _limited(self, receive: Receive) -> Receive:
         seen = 0
@@ -100,10 +114,16 @@ class Guard:
         await problem_response(self._too_large())(scope, receive, send)
 
 
-def create_app(title: str, health: Health, *, max_body_bytes: int = DEFAULT_MAX_BODY_BYTES) -> FastAPI:
+def create_app(
+    title: str,
+    health: Health,
+    *,
+    max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
+    telemetry: Telemetry | None = None,
+) -> FastAPI:
     """Return an app that has health and metrics and answers every error as a problem; a service adds its routes."""
     app = FastAPI(title=title, docs_url=None, redoc_url=None, default_response_class=JsonResponse)
-    app.add_middleware(Guard, max_body_bytes=max_body_bytes)
+    app.add_middleware(Guard, max_body_bytes=max_body_bytes, telemetry=telemetry)
     _add_health(app, health)
     _add_errors(app)
     return app

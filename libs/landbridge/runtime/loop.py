@@ -154,9 +154,9 @@ class Loop:
         """Handle messages together, waiting for Postgres as long as it takes. Raises what the handler raises."""
         tries = refused = 0
         while True:
-            spans = self._telemetry.begin(part, self.name)
+            spans, inside = self._telemetry.begin(part, self.name)
             try:
-                written, fresh = await self._transact(part, spans)
+                written, fresh = await self._transact(inside)
             except ContentionError as error:
                 tries += 1
                 if tries >= _CONTENTION_TRIES:
@@ -182,11 +182,11 @@ class Loop:
         self._progress.count("duplicate", len(part) - fresh)
         self._progress.published(len(written.events))
 
-    async def _transact(self, part: Sequence[Inbound], spans: object) -> tuple[Written, int]:
+    async def _transact(self, part: Sequence[Inbound]) -> tuple[Written, int]:
         async with self._database.transaction() as tx:
             fresh = await self._first_seen(tx, part)
             events = await self._handler(tx, fresh) if fresh else ()
-            written = await self._outbox.write(tx, stamp(events, fresh, spans))  # type: ignore[arg-type]
+            written = await self._outbox.write(tx, stamp(events, fresh))
             failpoint("loop.before-commit")
         return written, len(fresh)
 

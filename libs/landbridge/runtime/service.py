@@ -83,7 +83,12 @@ class Service:
         )
         self.auth = Authenticator(settings.admin_token_sha256, settings.session_key.get_secret_value())
         self.redis = RedisViews(settings.redis_url.get_secret_value() if self.uses_redis else "")
-        self.app: FastAPI = create_app(f"Landbridge {self.name}", self.health, max_body_bytes=settings.max_body_bytes)
+        self.app: FastAPI = create_app(
+            f"Landbridge {self.name}",
+            self.health,
+            max_body_bytes=settings.max_body_bytes,
+            telemetry=self.telemetry,
+        )
         self.loops: list[Loop] = []
         self.port = 0
         self._stop = asyncio.Event()

@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound, Outbound
 from landbridge.runtime import names
@@ -51,23 +53,19 @@ def from_headers(headers: Mapping[str, str]) -> str:
 
 
 class Spans:
-    """The spans of one batch while it is handled; empty when nothing is recorded."""
+    """The spans of one batch while it is handled."""
 
-    __slots__ = ("_by_about", "_open")
+    __slots__ = ("_open",)
 
-    def __init__(self, opened: "list[tuple[str, Any]]") -> None:
+    def __init__(self, opened: "Sequence[Any]") -> None:
         self._open = opened
-        self._by_about = {about: traceparent_of(span) for about, span in opened if about}
-
-    def context_for(self, about: str) -> str:
-        return self._by_about.get(about, "")
 
     def end(self, error: BaseException | None = None) -> None:
         """Close all spans, with the error if there was one."""
-        for _, span in self._open:
+        for span in self._open:
             if error is not None:
                 span.record_exception(error)
-                span.set_attribute("error.type", type(error).__name__)
+                span.set_attribute(names.ATTRIBUTE_ERROR, type(error).__name__)
             span.end()
 
 
@@ -111,43 +109,73 @@ class Telemetry:
         """Record into `provider` (tests)."""
         self._provider, self._tracer, self.enabled = provider, provider.get_tracer("landbridge"), True
 
-    def begin(self, batch: Sequence[Inbound], consumer: str) -> Spans | None:
-        """Open one span for each message of a batch; None when nothing is recorded."""
+    def begin(self, batch: Sequence[Inbound], consumer: str) -> tuple[Spans | None, Sequence[Inbound]]:
+        """Open one span for each message of a batch; return them and the batch with the spans' context as its own.
+
+        Returns None and the batch as it is when nothing is recorded.
+        """
         if self._tracer is None:
-            return None
+            return None, batch
         from opentelemetry.trace import SpanKind
 
         now = time.time_ns()
-        opened = []
+        opened, inside = [], []
         for message in batch:
             template = subjects.template(message.subject)
-            attributes = {
-                names.ATTRIBUTE_SYSTEM: names.SYSTEM_NATS,
-                names.ATTRIBUTE_OPERATION_TYPE: "process",
-                names.ATTRIBUTE_OPERATION_NAME: "process",
-                names.ATTRIBUTE_TEMPLATE: template,
-                names.ATTRIBUTE_GROUP: consumer,
-                names.ATTRIBUTE_MESSAGE_ID: message.id,
-                names.ATTRIBUTE_EVENT_TYPE: message.type,
-                names.ATTRIBUTE_EVENT_SOURCE: message.source,
-                names.ATTRIBUTE_BATCH: len(batch),
-            }
-            if message.about:
-                attributes[names.ATTRIBUTE_OPERATION] = message.about
             span = self._tracer.start_span(
                 names.SPAN_PROCESS.format(template=template),
                 context=_parent(message.traceparent),
                 kind=SpanKind.CONSUMER,
-                attributes=attributes,
+                attributes=_attributes_of(message, template, consumer, len(batch)),
                 start_time=now,
             )
-            opened.append((message.about, span))
-        return Spans(opened)
+            opened.append(span)
+            inside.append(msgspec.structs.replace(message, traceparent=traceparent_of(span)))
+        return Spans(opened), inside
+
+    def serve(self, method: str, traceparent: str) -> Any:
+        """Open the span of an HTTP request below its caller's context; None when nothing is recorded."""
+        if self._tracer is None:
+            return None
+        from opentelemetry.trace import SpanKind
+
+        attributes = {names.ATTRIBUTE_HTTP_METHOD: method}
+        return self._tracer.start_span(
+            method, context=_parent(traceparent), kind=SpanKind.SERVER, attributes=attributes
+        )
 
     def shutdown(self) -> None:
         """Send what is left and stop."""
         if self._provider is not None:
             self._provider.shutdown()
+
+
+def end_served(span: Any, method: str, route: str, status: int) -> None:
+    """Close the span of a request, named after its route's template."""
+    span.update_name(f"{method} {route}")
+    span.set_attribute(names.ATTRIBUTE_HTTP_ROUTE, route)
+    span.set_attribute(names.ATTRIBUTE_HTTP_STATUS, status)
+    span.end()
+
+
+def _attributes_of(message: Inbound, template: str, consumer: str, batch: int) -> dict[str, str | int]:
+    attributes: dict[str, str | int] = {
+        names.ATTRIBUTE_SYSTEM: names.SYSTEM_NATS,
+        names.ATTRIBUTE_OPERATION_TYPE: "process",
+        names.ATTRIBUTE_OPERATION_NAME: "process",
+        names.ATTRIBUTE_TEMPLATE: template,
+        names.ATTRIBUTE_GROUP: consumer,
+        names.ATTRIBUTE_MESSAGE_ID: message.id,
+        names.ATTRIBUTE_EVENT_TYPE: message.type,
+        names.ATTRIBUTE_EVENT_SOURCE: message.source,
+        names.ATTRIBUTE_BATCH: batch,
+    }
+    named = {
+        names.ATTRIBUTE_OPERATION: message.about,
+        names.ATTRIBUTE_PROJECT: subjects.project_of(message.subject),
+        names.ATTRIBUTE_ENVIRONMENT: subjects.environment_of(message.subject),
+    }
+    return attributes | {name: value for name, value in named.items() if value and value != subjects.NO_PROJECT}
 
 
 def _parent(traceparent: str) -> Any:
@@ -160,7 +188,7 @@ def _parent(traceparent: str) -> Any:
     return trace.set_span_in_context(trace.NonRecordingSpan(parent))
 
 
-def stamp(events: Sequence[Outbound], batch: Sequence[Inbound], spans: Spans | None = None) -> list[Outbound]:
+def stamp(events: Sequence[Outbound], batch: Sequence[Inbound]) -> list[Outbound]:
     """Give ids and trace context to what a handler returned.
 
     The context is that of the message about the same operation, else of the batch's only message, else a new one.
@@ -174,7 +202,7 @@ def stamp(events: Sequence[Outbound], batch: Sequence[Inbound], spans: Spans | N
         trace = event.traceparent
         if not trace:
             about = event.about
-            trace = (spans.context_for(about) if spans else "") or inherited.get(about, "") or lone or mint(about)
+            trace = inherited.get(about, "") or lone or mint(about)
         stamped.append(
             Outbound(
                 event.subject,

@@ -57,7 +57,9 @@ def test_a_malformed_context_is_not_taken_over(text: str) -> None:
 def test_without_an_endpoint_no_span_is_made() -> None:
     telemetry = Telemetry("intake")
     assert not telemetry.enabled
-    assert telemetry.begin([message()], "intake") is None
+    batch = [message()]
+    assert telemetry.begin(batch, "intake") == (None, batch)
+    assert telemetry.serve("GET", PARENT) is None
     telemetry.shutdown()
 
 
@@ -68,9 +70,9 @@ def test_spans_are_named_by_template_and_hang_together() -> None:
     telemetry = Telemetry("ranking")
     telemetry.use_provider(provider)
     batch = [message(OPERATION, PARENT)]
-    spans = telemetry.begin(batch, "operations/ranking")
+    spans, inside = telemetry.begin(batch, "operations/ranking")
     assert spans is not None
-    [stamped] = stamp([event(OPERATION)], batch, spans)
+    [stamped] = stamp([event(OPERATION)], inside)
     spans.end()
     telemetry.shutdown()
     [span] = exporter.get_finished_spans()
