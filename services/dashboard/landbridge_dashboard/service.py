@@ -43,7 +43,7 @@ class Dashboard(Service):
 
     async def prepare(self) -> None:
         """Follow who may sign in."""
-        self.follow("access", streams.CATALOGUE, subjects.catalogue("access", ">"), self._apply_access)
+        self.follow("access", streams.CATALOGUE, subjects.catalogue("access", "*"), self._apply_access)
 
     def _apply_access(self, message: Inbound) -> None:
         entry = _entry.decode(message.body)
