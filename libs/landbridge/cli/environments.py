@@ -127,9 +127,9 @@ _HELP = {
     "drain": "Start nothing new in an environment and move what can be moved.",
 }
 for _action, _told in (
-    ("verify", "probes were asked for; see them with `landbridge get environment NAME`"),
-    ("pause", "paused"),
-    ("resume", "takes work again"),
-    ("drain", "is being drained"),
+    ("verify", "asked to run its probes; see them with `landbridge get environment NAME`"),
+    ("pause", "asked to start nothing new"),
+    ("resume", "asked to take work again"),
+    ("drain", "asked to start nothing new and to move what can be moved"),
 ):
     _control(_action, _told)

@@ -253,10 +253,12 @@ async def _one_environment(client: "HttpClient", name: str, form: Format) -> Non
 
 
 async def _contract(client: "HttpClient", name: str, form: Format) -> None:
-    """Print the newest contract as it was written; all versions for programs."""
+    """Print the newest contract as YAML; all versions for programs."""
     versions = (await client.environment(name)).get("versions") or []
-    if not output.emit(versions, form):
-        print(str(versions[-1].get("document", "")).rstrip() if versions else f"environment {name} has no contract")
+    if not output.emit(versions, form) and versions:
+        import json
+
+        output.emit(json.loads(versions[-1]["document"]), Format.YAML)
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
