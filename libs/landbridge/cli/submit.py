@@ -16,7 +16,7 @@ from landbridge.cli.running import call
 
 if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
-    from landbridge.client.models import Operation, Submitted
+    from landbridge.client.models import Submitted
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -190,39 +190,43 @@ def _changed(files: Sequence[str], changes: _Changes) -> tuple[list[FileDocument
 async def _send(
     client: "HttpClient", bodies: Sequence[bytes], key: str, wait: bool, limit_s: float | None, form: Format
 ) -> list[Exit]:
-    if len(bodies) == 1:
-        submitted = await client.submit(bodies[0], idempotency_key=key)
-        if form is Format.TABLE:
-            _say_submitted(submitted)
-        if not wait:
-            output.emit(_row(submitted), form)
-            return [Exit.DONE]
-        return [await _wait_one(client, submitted, limit_s, form)]
-    return await _send_many(client, bodies, wait, limit_s, form)
+    if len(bodies) > 1:
+        return await _send_many(client, bodies, wait, limit_s, form)
+    submitted = await client.submit(bodies[0], idempotency_key=key)
+    if form is Format.TABLE:
+        _say_submitted(submitted)
+    if not wait:
+        output.emit(_row(submitted), form)
+        return [Exit.DONE]
+    row, code = await _wait_one(client, submitted, limit_s, form)
+    output.emit(row, form)
+    return [code]
 
 
 async def _send_many(
     client: "HttpClient", bodies: Sequence[bytes], wait: bool, limit_s: float | None, form: Format
 ) -> list[Exit]:
-    from landbridge.client.models import Submitted
+    """Submit together, wait in turn: they run beside each other, and the slowest sets the time."""
+    from landbridge.client.models import Refused
 
-    answers = await client.submit_many(list(bodies))
-    codes, rows, accepted = [], [], []
-    for answer in answers:
-        if isinstance(answer, Submitted):
-            accepted.append(answer)
-            rows.append(_row(answer))
-            if form is Format.TABLE:
-                _say_submitted(answer)
-        else:
+    rows: list[dict[str, Any]] = []
+    codes: list[Exit] = []
+    accepted: list[Submitted] = []
+    for answer in await client.submit_many(list(bodies)):
+        if isinstance(answer, Refused):
             codes.append(Exit.INVALID)
-            problems = [str(problem) for problem in answer.problems]
-            rows.append({"refused": answer.message, "problems": problems})
-            output.note("\n  ".join([f"refused: {answer.message}", *problems]))
-    if not wait:
-        output.emit(rows, form)
-        return codes
-    return [*codes, *[await _wait_one(client, item, limit_s, form) for item in accepted]]
+            rows.append({"refused": answer.message, "problems": [str(problem) for problem in answer.problems]})
+            output.note("\n  ".join([f"refused: {answer.message}", *rows[-1]["problems"]]))
+            continue
+        accepted.append(answer)
+        if form is Format.TABLE:
+            _say_submitted(answer)
+    for item in accepted:
+        row, code = await _wait_one(client, item, limit_s, form) if wait else (_row(item), Exit.DONE)
+        rows.append(row)
+        codes.append(code)
+    output.emit(rows, form)
+    return codes
 
 
 def _row(submitted: "Submitted") -> dict[str, Any]:
@@ -241,10 +245,13 @@ def _say_submitted(submitted: "Submitted") -> None:
         print(f"{submitted.id}  {submitted.phase}, idempotency key {submitted.idempotency_key}", flush=True)
 
 
-async def _wait_one(client: "HttpClient", submitted: "Submitted", limit_s: float | None, form: Format) -> Exit:
+async def _wait_one(
+    client: "HttpClient", submitted: "Submitted", limit_s: float | None, form: Format
+) -> tuple[dict[str, Any], Exit]:
+    """Wait for one; what became of it, told to people at once."""
     from landbridge.cli import progress
 
-    found: Operation = await progress.wait_told(client, submitted.id, limit_s, tell=form is Format.TABLE)
-    if not output.emit(progress.summary(found), form):
+    found = await progress.wait_told(client, submitted.id, limit_s, tell=form is Format.TABLE)
+    if form is Format.TABLE:
         progress.say_outcome(found)
-    return progress.outcome(found)
+    return progress.summary(found), progress.outcome(found)

@@ -248,6 +248,14 @@ def test_several_are_submitted_together(run: Run, api: FakeApi, document: str) -
     assert "refused: Refused\n  spec: no" in ran.err
 
 
+def test_json_of_several_submissions_is_one_list(run: Run, api: FakeApi, document: str) -> None:
+    accepting(api, row("completed"))
+    item = {"operation": ID, "phase": "accepted", "status": 201}
+    api["POST", "/v1/operations:bulk"] = (200, {"items": [item, item]})
+    ran = run("submit", document, document, "--wait", "-o", "json")
+    assert [found["phase"] for found in json.loads(ran.out)] == ["completed", "completed"]
+
+
 def test_json_of_a_submission_is_one_value(run: Run, api: FakeApi, document: str) -> None:
     accepting(api, row("completed"))
     ran = run("submit", document, "--wait", "-o", "json")
