@@ -9,7 +9,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
@@ -97,7 +97,12 @@ def _moment_to_utc(value: datetime) -> datetime:
     return value.astimezone(UTC)
 
 
-Bytes = Annotated[bytes, BeforeValidator(_bytes_from_json), PlainSerializer(_bytes_to_json, when_used="json")]
+Bytes = Annotated[
+    bytes,
+    BeforeValidator(_bytes_from_json),
+    PlainSerializer(_bytes_to_json, when_used="json"),
+    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
+]
 Moment = Annotated[datetime, BeforeValidator(_moment_from_text), AfterValidator(_moment_to_utc)]
 Quantity = Annotated[str, Field(pattern=FORMATS["quantity"]), BeforeValidator(_number_to_text)]
 Duration = Annotated[str, Field(pattern=FORMATS["duration"])]
