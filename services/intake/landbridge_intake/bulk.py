@@ -62,9 +62,13 @@ def read_items(body: bytes, content_type: str, key: str) -> list[Item]:
     return [Item(item.body, item.key or f"{key}/{number}") for number, item in enumerate(items)]
 
 
-def document_bytes(raw: bytes) -> bytes:
-    """Return the bytes of a document inside JSON: a text is taken as the document, anything else as it stands."""
-    return _TEXT.decode(raw).encode() if raw[:1] == b'"' else bytes(raw)
+def document_bytes(raw: msgspec.Raw) -> bytes:
+    """Return the bytes of a document inside JSON: a text is taken as the document, anything else as it stands.
+
+    Raises ValueError for a text that is none.
+    """
+    body = bytes(raw)
+    return bytes(_TEXT.decode(body).encode()) if body[:1] == b'"' else body
 
 
 def _items(body: bytes) -> list[Item]:

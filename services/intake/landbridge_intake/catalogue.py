@@ -57,7 +57,9 @@ class CatalogueView:
         users: list[str] = []
         for other, project in self.catalogue.projects.items():
             spec = project.get("spec") or {}
-            presets = [str(each).partition("@")[0] for each in (spec.get("defaults") or {}).get("presets") or ()]
+            presets: list[str | None] = [
+                str(each).partition("@")[0] for each in (spec.get("defaults") or {}).get("presets") or ()
+            ]
             named: dict[str, list[str | None]] = {
                 "queue": [spec.get("defaultQueue")],
                 "policy": [spec.get("policy")],

@@ -55,7 +55,7 @@ _STATEMENTS = (
     # One row: counts changes of the catalogue, and puts those who change it in a line.
     """
     create table catalogue (
-        only boolean primary key default true check (only),
+        single boolean primary key default true check (single),
         revision bigint not null
     )
     """,
