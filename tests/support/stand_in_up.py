@@ -20,6 +20,7 @@ def main() -> int:
         keys_module="support.stand_in_keys",
         prepare_module="support.stand_in_prepare",
         preload=(MODULE,),
+        connect_s=0,
     )
     try:
         run_here(options, lambda text: print(text, flush=True), lambda _state, link: print(f"READY {link}", flush=True))

@@ -240,17 +240,18 @@ async def http_ok(port: int, path: str) -> bool:
     return (await _get(port, path)).partition(b"\r\n")[0].split(b" ")[1:2] == [b"200"]
 
 
-async def http_body(port: int, path: str) -> str:
+async def http_body(port: int, path: str, token: str = "") -> str:
     """Body of a GET on loopback, whatever the status; empty when nobody answers."""
-    return (await _get(port, path)).partition(b"\r\n\r\n")[2].decode(errors="replace")
+    return (await _get(port, path, token)).partition(b"\r\n\r\n")[2].decode(errors="replace")
 
 
-async def _get(port: int, path: str) -> bytes:
+async def _get(port: int, path: str, token: str = "") -> bytes:
     try:
         async with asyncio.timeout(1.0):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
-                writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+                sign = f"Authorization: Bearer {token}\r\n" if token else ""
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{sign}Connection: close\r\n\r\n".encode())
                 return await reader.read()
             finally:
                 await hang_up(writer)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +16,8 @@ from landbridge_embedded.keeper import Keeper, KeptState, Note, RestartPolicy
 from landbridge_embedded.layout import VARIABLE, DataDirectory
 from landbridge_embedded.logtail import log_tail
 from landbridge_embedded.ports import pick_ports
-from landbridge_embedded.process import http_body, http_ok
+from landbridge_embedded.process import http_ok
+from landbridge_embedded.readiness import await_environments, await_services
 from landbridge_embedded.servers import External, Servers
 from landbridge_embedded.services import (
     DISPATCHER_MODULE,
@@ -34,9 +35,7 @@ from landbridge_embedded.services import (
 from landbridge_embedded.spawn import Job, Running, choose_spawner
 
 _SERVERS = ("nats", "nats-monitor", "postgres", "redis")
-_READY_S = 60.0
 _DRAIN_S = 20.0  # a little more than the services give themselves
-_POLL_S = 0.03
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class UpOptions:
     empty: bool = False
     fixed_ports: Mapping[str, int] = field(default_factory=dict)
     external: External = field(default_factory=External)
-    ready_s: float = _READY_S
+    ready_s: float = 60.0
+    connect_s: float = 10.0
     services: tuple[ServiceSpec, ...] = SERVICES
     dispatcher_module: str = DISPATCHER_MODULE
     keys_module: str = KEYS_MODULE
@@ -118,7 +118,7 @@ class Supervisor:
             self._keep(spec.name, self._service_job(spec))
         for item in local:
             self._keep(item.service, self._dispatcher_job(item))
-        await self._await_ready(list(self._keepers))
+        await self._await_ready(name for name in self._keepers if name not in _SERVERS)
         self._note(f"{len(self._options.services)} services are ready")
         await sample.register(
             data,
@@ -127,6 +127,9 @@ class Supervisor:
             start=self._run_environment,
             note=self._note,
         )
+        names, token = [item.name for item in environments.joined(data)], admin_token(data)
+        for name in await await_environments(names, self._ports.get("lineage", 0), token, self._options.connect_s):
+            self._note(f"{name} has not connected yet; see `landbridge get environments`")
 
     async def _start_servers(self) -> None:
         started = time.monotonic()
@@ -190,27 +193,8 @@ class Supervisor:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _await_ready(self, names: list[str]) -> None:
-        """Wait until every /readyz agrees. EmbeddedError that says who does not, and why."""
-        deadline = time.monotonic() + self._options.ready_s
-        waiting = [name for name in names if name in self._ports and name not in _SERVERS]
-        while waiting:
-            answers = await asyncio.gather(*(http_ok(self._ports[name], "/readyz") for name in waiting))
-            waiting = [name for name, good in zip(waiting, answers, strict=True) if not good]
-            for name in waiting:
-                if self._keepers[name].state is KeptState.CRASH_LOOP:
-                    raise EmbeddedError(self._keepers[name].complaint())
-            if waiting and time.monotonic() >= deadline:
-                raise EmbeddedError(await self._why_not_ready(waiting))
-            await asyncio.sleep(_POLL_S)
-
-    async def _why_not_ready(self, names: list[str]) -> str:
-        lines = [f"not ready after {self._options.ready_s:.0f} s:"]
-        for name in names:
-            body = await http_body(self._ports[name], "/readyz?verbose")
-            lines += [f"{name}: {body.strip() or 'no answer'}", f"  {self._data.log_of(name)} says:"]
-            lines.append(log_tail(self._data.log_of(name), 6))
-        return "\n".join(lines)
+    async def _await_ready(self, names: Iterable[str]) -> None:
+        await await_services({name: self._keepers[name] for name in names}, self._ports, self._options.ready_s)
 
     async def _run_environment(self, name: str) -> None:
         """Start the dispatcher of a joined environment, or start it again with what changed."""
