@@ -7,9 +7,10 @@ from pathlib import Path
 
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus, BusSettings, connect
-from landbridge.bus.declare import api, declare
+from landbridge.bus.declare import api, declare, durable_config
 from landbridge.bus.envelope import Outbound
 from landbridge.bus.publish import publish_batch
+from landbridge.bus.streams import DURABLES
 from landbridge.runtime.ids import new_id
 from landbridge.store import Database
 from landbridge.store.migrate import migrate_folder
@@ -66,6 +67,7 @@ async def make_world(nats: NatsServer, dsn: str, folder: Path) -> AsyncIterator[
     """Declare, migrate, connect; end all children afterwards."""
     bus = await connect(BusSettings(url=nats.url), name="test")
     await declare(bus, budget_bytes=256 * 1024 * 1024)
+    await _notice_the_dead_soon(bus)
     await migrate_folder(dsn, write_migrations(folder / "sample"))
     db = await Database.open(dsn, "intake")
     made = World(nats, bus, db, dsn, folder)
@@ -76,3 +78,11 @@ async def make_world(nats: NatsServer, dsn: str, folder: Path) -> AsyncIterator[
             await child.stop()
         await db.close()
         await bus.drain()
+
+
+async def _notice_the_dead_soon(bus: Bus) -> None:
+    """Deliver again after two seconds instead of ten: tests of crashes need not wait, and see more redeliveries."""
+    [spec] = [spec for spec in DURABLES if (spec.stream, spec.name) == ("SUBMISSIONS", "intake")]
+    config = {**durable_config(spec), "ack_wait": 2_000_000_000}
+    path = f"CONSUMER.CREATE.{spec.stream}.{spec.name}.{spec.filters[0]}"
+    await api(bus, path, {"stream_name": spec.stream, "config": config, "action": ""})

@@ -133,7 +133,7 @@ async def _run_one(name: str, entry: _Entry) -> CheckResult:
         outcome = type(error).__name__
     if outcome is True or outcome == "":
         return CheckResult(name, "ok")
-    message = outcome if isinstance(outcome, str) else ""
+    message = logs.redact_text(outcome) if isinstance(outcome, str) else ""
     return CheckResult(name, "failed" if entry.critical else "degraded", message)
 
 

@@ -83,6 +83,13 @@ async def test_a_check_that_hangs_or_raises_has_failed(client: httpx2.AsyncClien
     assert "hunter2" not in text
 
 
+async def test_reasons_hold_no_credentials(client: httpx2.AsyncClient, health: Health) -> None:
+    health.add_startup("stage", lambda: "connecting to NATS: no connection to nats://user:hunter2@nats:4222")
+    text = (await client.get("/startupz?verbose")).text
+    assert "nats:4222" in text
+    assert "hunter2" not in text
+
+
 async def test_starting_and_draining_are_not_ready(client: httpx2.AsyncClient, health: Health) -> None:
     health.started = False
     assert (await client.get("/startupz")).status_code == 503
