@@ -107,24 +107,27 @@ def operations(
         return
     columns = [
         Column("ID"),
+        Column("PROJECT"),
         Column("STATE", styled=True),
+        Column("POLICY"),
         Column("EPOCH", wide=100),
-        Column("ATTEMPT", right=True),
-        Column("STARTED", right=True),
+        Column("AGE", right=True),
         Column("WHY", fold=True),
     ]
     output.table(columns, map(_operation_row, rows), empty="nothing runs here")
 
 
 def _operation_row(item: Mapping[str, Any]) -> list[Any]:
-    shown = str(item.get("operation", ""))
-    why = ": ".join(str(item[key]) for key in ("outcome", "reason", "message") if item.get(key))
+    shown, report = str(item.get("operation", "")), item.get("report") or {}
+    told = (item.get("reason"), report.get("outcome"), report.get("reason"), report.get("message"))
+    why = ": ".join(dict.fromkeys(str(part) for part in told if part))
     return [
         shown[:8] if output.terminal() else shown,
-        item.get("state"),
+        item.get("project"),
+        "stopping" if item.get("stopping") else item.get("state"),
+        item.get("policy"),
         item.get("epoch"),
-        item.get("attempt"),
-        output.age(str(item.get("startedAt") or "")),
+        output.age(str(report.get("startedAt") or report.get("at") or "")),
         why,
     ]
 

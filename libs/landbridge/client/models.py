@@ -1,6 +1,6 @@
 """What the SDK returns. Fields that a newer server adds are in `raw`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,11 @@ class Output:
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, name: str, value: Mapping[str, Any]) -> "Output":
+    def of(cls, name: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> "Output":
+        """Read what was recorded at the attempt's end, or the list of files while it runs."""
+        if not isinstance(value, Mapping):
+            total = sum(int(file.get("bytes") or 0) for file in value)
+            return cls(name, bytes=total, exists=bool(value), raw={"files": list(value)})
         return cls(
             name=name,
             connection=str(value.get("connection") or ""),

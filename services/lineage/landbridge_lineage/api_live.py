@@ -55,12 +55,19 @@ def add_live_routes(app: FastAPI, service: "LineageService") -> None:
         }
 
     @app.get("/v1/operations/{operation}/outputs")
-    async def outputs(principal: Viewer, operation: str, attempt: Offset = 0) -> dict[str, Any]:
-        """Return an attempt's outputs by name: as recorded at its end, or as its environment sees them now."""
+    async def outputs(principal: Viewer, operation: str, attempt: Offset = 0, files: bool = False) -> dict[str, Any]:
+        """Return an attempt's outputs by name: as recorded at its end, or as its environment sees them now.
+
+        With `files` the environment is asked which files each has, also after the end.
+        """
         state, place, placed = await _at(service, principal, operation, attempt)
         answer = {"operation": state.operation, "environment": place.environment, "attempt": place.attempt}
         if placed.finished_at is not None:
-            return {**answer, "live": False, "outputs": msgspec.to_builtins(placed.outputs)}
+            answer |= {"live": False, "outputs": msgspec.to_builtins(placed.outputs)}
+            if files:
+                reply = await _ask(service, principal, state, place, Ask("outputs"))
+                answer |= {"files": _listed(reply), "message": reply.message}
+            return answer
         reply = await _ask(service, principal, state, place, Ask("outputs"))
         return {**answer, "live": True, "outputs": _listed(reply), "message": reply.message}
 
