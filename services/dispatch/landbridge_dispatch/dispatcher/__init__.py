@@ -1,1 +1,1 @@
-"""The dispatcher of one environment: claims what it can hold, runs it, reports it, whether the centre is there or not."""
+"""The dispatcher of one environment: claims what it can hold, runs it, reports it, centre or no centre."""

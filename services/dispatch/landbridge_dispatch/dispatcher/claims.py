@@ -33,12 +33,13 @@ _reply: Final = msgspec.json.Decoder(ClaimReply)
 class Claimer:
     """Asks the centre for placements, and feeds what it answers."""
 
-    def __init__(self, bus: Bus, environment: str, incarnation: str, lease: Callable[[], HeldLease]) -> None:
-        self.feed: Callable[[list[Item]], None] = lambda items: None
-        self._bus = bus
+    def __init__(self, environment: str, incarnation: str, lease: Callable[[], HeldLease]) -> None:
+        self.feed: Callable[[list[Item]], None]
+        """Where the answers go."""
         self._subject = subjects.claim(environment)
         self._incarnation = incarnation
         self._lease = lease
+        self._bus: Bus
         self._waiting: dict[SlotKey, int] = {}
         self._arrived = asyncio.Event()
         self._room = asyncio.Semaphore(IN_FLIGHT_MAX)
@@ -48,8 +49,9 @@ class Claimer:
         self._waiting[key] = term
         self._arrived.set()
 
-    async def run(self) -> None:
+    async def run(self, bus: Bus) -> None:
         """Send what is there as soon as there is room: one by one when idle, by hundreds under load."""
+        self._bus = bus
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._arrived.wait()

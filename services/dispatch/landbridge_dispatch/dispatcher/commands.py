@@ -71,11 +71,10 @@ class Commands:
         """Take, carry out, acknowledge, until cancelled."""
         while True:
             batch = await self._consumer.take()
-            items: list[Item] = []
             for message in batch:
-                items += await self._read(message)
-            if items:
-                await self._desk.done(items)
+                # Fed one by one, in their order; carried out together.
+                self._desk.feed(await self._read(message))
+            await self._desk.done([])
             await self._consumer.ack(batch)
 
     async def _read(self, message: Inbound) -> list[Item]:

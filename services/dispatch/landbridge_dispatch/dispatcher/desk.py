@@ -3,8 +3,8 @@
 What arrives (commands, claim replies, what the executor shows) is fed to `domain.ownership.environment.decide`. The
 effects are carried out in waves: the first effect of every operation, grouped by kind so that an executor gets them as
 lists, then the second ones, and so on. So each operation's effects keep their order, each done before the next begins,
-and a thousand operations cost few calls. If an effect cannot be carried out, the process ends: whoever starts next reads
-the slots, which are the truth.
+and a thousand operations cost few calls. If an effect cannot be carried out, the process ends: whoever starts next
+reads the slots, which are the truth.
 """
 
 import asyncio
@@ -114,6 +114,9 @@ class Desk:
         """Return what is known, for people and for tests."""
         return list(self._held.values())
 
+    def count(self) -> int:
+        return len(self._held)
+
     def find(self, operation: str) -> own.HeldOperation | None:
         return self._held.get(operation)
 
@@ -158,6 +161,8 @@ class Desk:
         if after is not state:
             waiting = after.offered is not None or after.granted is not None
             self.reserved += waiting - before
+            if before and not waiting:
+                self._works.pop(SlotKey(operation, state.granted or state.offered or after.highest), None)
             if waiting or after.slots:
                 self._held[operation] = after
             else:

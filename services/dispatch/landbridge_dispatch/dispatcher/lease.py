@@ -36,7 +36,6 @@ class LeaseKeeper:
 
     def __init__(
         self,
-        bus: Bus,
         environment: str,
         incarnation: str,
         home: Path,
@@ -48,19 +47,20 @@ class LeaseKeeper:
     ) -> None:
         self.clock = CentreClock()
         self.problem = "not heard of the centre yet"
-        self.publish: Callable[[HeldLease], None] = lambda lease: None
+        self.publish: Callable[[HeldLease], None]
         """Hands the lease to the executor, at every change."""
         self.free_slots: Callable[[], int] = lambda: 0
         self.on_usable: Callable[[], Awaitable[None]]
         """Called when a newer term is in force, or starting has become possible again."""
         self.send_inventory: Callable[[int], Awaitable[None]]
         """Called with the term, after a hello: flush reports, then show everything."""
-        self._bus = bus
+        self._bus: Bus
         self._subject = subjects.lease(environment)
         self._request = {"incarnation": incarnation, "boot_id": boot_id, "features": features, "executor": executor}
         self._chain = home / CHAIN_FILE
         self._timing = timing
         self._kick = asyncio.Event()
+        self._group: asyncio.TaskGroup
         self._hello = True
         self._inventory_term = 0
         chain = files.read_json(self._chain) or {}
@@ -77,11 +77,13 @@ class LeaseKeeper:
         """Renew now: the connection has come back, or the lease was voided."""
         self._kick.set()
 
-    async def run(self) -> None:
+    async def run(self, bus: Bus) -> None:
         """Renew until cancelled."""
+        self._bus = bus
         polls = 0
         self._bus.on_reconnect(self.kick)
         async with asyncio.TaskGroup() as group:
+            self._group = group
             group.create_task(self._watch_clocks(), name="lease-clocks")
             while True:
                 wait_s = await self._exchange()
@@ -123,7 +125,7 @@ class LeaseKeeper:
         return self._timing.renewal_ms / 1000
 
     def _unanswered(self, error: Exception) -> float:
-        """The same link is asked for again: a lost reply must not break the chain."""
+        """Note it; the same link is asked for again, so that a lost reply does not break the chain."""
         valid = self.held.is_valid(boot_ms())
         if not self.problem or not valid:
             log.warning("lease_not_renewed", term=self.held.term, valid=valid, error=str(error))
@@ -158,10 +160,13 @@ class LeaseKeeper:
         if after.term != before.term or (after.may_start and not before.may_start):
             await self.on_usable()
         if reply.want_inventory and self._inventory_term != after.term:
-            await self.send_inventory(after.term)
             self._inventory_term = after.term
-            # What came to pass on the way from the last link to here may have taken longer than a link lives.
-            self.kick()
+            # Beside the renewals: an inventory may take longer than a link lives.
+            self._group.create_task(self._show_inventory(after.term), name="inventory")
+
+    async def _show_inventory(self, term: int) -> None:
+        await self.send_inventory(term)
+        self.kick()
 
     def _set(self, lease: HeldLease) -> None:
         self.held = lease

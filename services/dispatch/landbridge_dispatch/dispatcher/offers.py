@@ -26,7 +26,7 @@ STANDS_MS: Final = 60_000
 
 
 class OfferDoor:
-    """Turns offers into what the desk decides on. What finds no room waits until it lapses: the centre then ranks again."""
+    """Turns offers into what the desk decides on. What finds no room waits until it lapses and is ranked again."""
 
     def __init__(
         self,
@@ -40,6 +40,8 @@ class OfferDoor:
         self._centre_now = centre_now
         self._terms_of = terms_of
         self._waiting: dict[SlotKey, own.Offer] = {}
+        self._let_in = 0
+        """Let in and not yet decided on: their room is not counted by the desk yet."""
 
     @property
     def waiting(self) -> int:
@@ -67,19 +69,26 @@ class OfferDoor:
                 continue
             works.append((work, own.Offer(epoch, self._lapses(offer), work.policy)))
         refusals = await self._desk.executor.check([work for work, _ in works]) if works else []
-        for (work, message), refusal in zip(works, refusals, strict=True):
-            if refusal is not None:
-                items.append(self._refused(work.key, refusal, work.policy))
+        for (work, message), found in zip(works, refusals, strict=True):
+            if found is not None:
+                items.append(self._refused(work.key, found, work.policy))
             else:
                 self._desk.expect(work)
                 self._waiting[work.key] = message
-        return items + self.let_in(len(items))
+        return items + self._take()
 
-    def let_in(self, taken: int = 0) -> list[Item]:
-        """Return as many waiting offers as there is room for; called again whenever room may have appeared."""
+    def on_idle(self) -> None:
+        """Let in what waited: everything that was let in before has been decided on."""
+        self._let_in = 0
+        items = self._take()
+        if items:
+            self._desk.feed(items)
+
+    def _take(self) -> list[Item]:
+        """Return as many waiting offers as there is room for."""
         if not self._waiting:
             return []
-        room = self._desk.executor.capacity().free - self._desk.reserved - taken
+        room = self._desk.executor.capacity().free - self._desk.reserved - self._let_in
         now = boot_ms()
         items: list[Item] = []
         for key in list(self._waiting):
@@ -88,6 +97,7 @@ class OfferDoor:
                 self._desk.unexpect(key)
             elif len(items) < room:
                 items.append((key.operation, self._waiting.pop(key)))
+        self._let_in += len(items)
         return items
 
     def _read(self, offer: Offer, traceparent: str) -> Work:

@@ -44,12 +44,12 @@ _Item = TypeVar("_Item", AttemptReport, SlotState)
 class Reporter:
     """Publishes attempts' reports, inventories and evidence of one environment."""
 
-    def __init__(self, bus: Bus, environment: str, incarnation: str) -> None:
+    def __init__(self, environment: str, incarnation: str) -> None:
         self.term = 0
-        self._bus = bus
         self._environment = environment
         self._incarnation = incarnation
-        self._publisher = Publisher(bus)
+        self._publisher: Publisher
+        self._connected = asyncio.Event()
         self._waiting: dict[tuple[str, int, int, str], AttemptReport] = {}
         self._arrived = asyncio.Event()
         self._empty = asyncio.Event()
@@ -70,8 +70,10 @@ class Reporter:
         """Return once everything that was added is stored."""
         await self._empty.wait()
 
-    async def run(self) -> None:
+    async def run(self, bus: Bus) -> None:
         """Publish until cancelled; what cannot be published now is tried again."""
+        self._publisher = Publisher(bus)
+        self._connected.set()
         while True:
             await self._arrived.wait()
             self._arrived.clear()
@@ -123,6 +125,7 @@ class Reporter:
 
     async def _store(self, messages: Sequence[Outbound]) -> None:
         """Publish, however long the centre is away. Raises TooLarge."""
+        await self._connected.wait()
         while True:
             try:
                 await self._publisher.publish(messages)

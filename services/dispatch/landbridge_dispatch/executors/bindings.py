@@ -120,6 +120,8 @@ class Bindings(msgspec.Struct, frozen=True):
     identities: Mapping[str, Principal] | None = None
     accepts: Accepts = Accepts()
     simulation: Simulation | None = None
+    roles: frozenset[str] | None = None
+    """Roles of the contract in force: who may come in where `identities` is not stated. None: not known yet."""
 
     def root(self, name: str) -> Path:
         """Return the directory of a connection, links resolved. Raises RefusedError if there is none."""

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from landbridge.domain.contract import Contract
 from landbridge.domain.ownership.environment_model import FinalReport, SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases import HeldLease
@@ -229,6 +230,9 @@ class Executor(Protocol):
 
     async def output_chunk(self, key: SlotKey, name: str, *, offset: int = 0, limit: int = 65_536) -> Chunk | None:
         """Return a piece of `<output>` or `<output>/<path>`; None where there is no such file."""
+
+    def know(self, contract: Contract) -> None:
+        """Take note of the contract in force: its roles and, for simulated work, its declared model."""
 
     def capacity(self) -> Capacity:
         """Return what can be held and what is."""

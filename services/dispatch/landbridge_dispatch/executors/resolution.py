@@ -90,6 +90,7 @@ def check_acceptance(bindings: Bindings, work: Work) -> None:
         raise RefusedError(RefusalCode.PROJECT, f"project {work.project} is not accepted at this site")
     if spec.identity and not _lets_in(accepts.identities, spec.identity):
         raise RefusedError(RefusalCode.IDENTITY, f"identity {spec.identity} is not accepted at this site")
+    check_role(bindings, spec.identity)
     for connection in sorted(spec.connections()):
         binding = bindings.connections.get(connection)
         if binding is None:
@@ -102,6 +103,14 @@ def check_acceptance(bindings: Bindings, work: Work) -> None:
                 RefusalCode.CONNECTION_FORBIDDEN,
                 f"connection {connection} is not accepted at this site for project {work.project}",
             )
+
+
+def check_role(bindings: Bindings, role: str) -> None:
+    """Raise RefusedError for a role that is nobody here."""
+    if role and (bindings.identities is not None or bindings.roles is not None):
+        known = bindings.roles if bindings.identities is None else frozenset(bindings.identities)
+        if role not in (known or ()):
+            raise RefusedError(RefusalCode.IDENTITY, f"identity {role} is mapped to nobody at this site")
 
 
 def _lets_in(listed: tuple[str, ...], name: str) -> bool:
@@ -155,11 +164,11 @@ def _take_connection(bindings: Bindings, name: str, found: Resolution) -> None:
 def _principal(bindings: Bindings, role: str) -> tuple[tuple[int, int] | None, str]:
     """Return user and group to switch to (None: stay), and the local principal's name."""
     own = pwd.getpwuid(os.getuid()).pw_name
-    if not role or bindings.identities is None:
+    if not role:
         return None, own
-    principal = bindings.identities.get(role)
-    if principal is None:
-        raise RefusedError(RefusalCode.IDENTITY, f"identity {role} is mapped to nobody at this site")
+    if bindings.identities is None:
+        return None, own
+    principal = bindings.identities[role]
     if not principal.user or principal.user == own:
         return None, own
     if os.getuid() != 0:

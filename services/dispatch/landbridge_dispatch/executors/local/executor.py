@@ -5,13 +5,17 @@ import os
 import time
 from collections.abc import AsyncIterator, Sequence
 
-from landbridge.domain import features
+from msgspec.structs import replace
+
+from landbridge.domain import features, probe_kinds
+from landbridge.domain.contract import Contract
 from landbridge.domain.ownership.environment_model import FINAL, FinalReport, SlotPhase
 from landbridge.domain.ownership.leases import HeldLease
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.local import procfs, slots
 from landbridge_dispatch.executors.local.build import build_order
+from landbridge_dispatch.executors.local.canary import run_to_its_end, stop_by_itself
 from landbridge_dispatch.executors.local.changes import Changes
 from landbridge_dispatch.executors.local.client import LauncherClient
 from landbridge_dispatch.executors.local.lease import Lease, write_lease
@@ -167,8 +171,16 @@ class LocalExecutor:
         processors = len(os.sched_getaffinity(0)) * 1000
         return Capacity(self._bindings.executor.slots, len(self._active), processors, memory)
 
-    async def probe(self, probe: Probe) -> Finding | None:  # noqa: ARG002 - all its probes are the dispatcher's
-        return None
+    def know(self, contract: Contract) -> None:
+        roles = contract.boundaries.identity.roles if contract.boundaries.identity is not None else {}
+        self._bindings = replace(self._bindings, roles=frozenset(roles))
+        self._store.bindings = self._bindings
+
+    async def probe(self, probe: Probe) -> Finding | None:
+        """Run a canary through launcher and guardian, as any workload runs."""
+        canaries = {probe_kinds.WORKLOAD: run_to_its_end, probe_kinds.SELF_STOP: stop_by_itself}
+        canary = canaries.get(probe.kind)
+        return None if canary is None else await canary(self._home, self._boot, self._launcher)
 
     async def shut_down(self, *, keep_workloads: bool, grace_ms: int = 10_000) -> int:
         """End the launcher, and all workloads unless they are kept. Return how many would not end."""

@@ -116,7 +116,7 @@ class Guardian:
             if stop is not None:
                 raise NotStartedError(stop.reason, "stopped before it had started", denied=True)
             granted = slots.grant_term(self._slot, self._order.grant_term)
-            lease, now = read_lease(self._around.home), procfs.boottime_ns()
+            lease, now = read_lease(self._around.home, self._order.lease_file), procfs.boottime_ns()
             verdict = lease.verdict(granted, now, self._around.boot)
             if verdict == START:
                 return
@@ -189,7 +189,7 @@ class Guardian:
             self._record_checkpoint()
         until = 0
         if self._order.disconnection.stops_itself:
-            lease = read_lease(self._around.home)
+            lease = read_lease(self._around.home, self._order.lease_file)
             until = lease.until_ns if lease.boot == self._around.boot else 0
         sealed = self._checkpoints.sealed_since_asked
         self._course.advance(now, lease_until_ns=until, stop=self._stop, sealed=sealed)

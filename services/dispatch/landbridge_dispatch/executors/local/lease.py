@@ -35,16 +35,16 @@ class Lease:
 NO_LEASE = Lease(term=0, until_ns=0, boot="", may_start=False)
 
 
-def write_lease(home: Path, lease: Lease) -> None:
+def write_lease(home: Path, lease: Lease, file: str = LEASE_FILE) -> None:
     """Publish `lease` to the guardians. Not synced: after a power cut it is void in any case."""
     value = {"term": lease.term, "untilNs": lease.until_ns, "boot": lease.boot, "mayStart": lease.may_start}
-    write_json(home / LEASE_FILE, value, sync=False)
+    write_json(home / file, value, sync=False)
 
 
-def read_lease(home: Path) -> Lease:
+def read_lease(home: Path, file: str = LEASE_FILE) -> Lease:
     """Return the lease last published, or one that has run out."""
     try:
-        value = read_json(home / LEASE_FILE)
+        value = read_json(home / file)
         if value is None:
             return NO_LEASE
         return Lease(int(value["term"]), int(value["untilNs"]), str(value["boot"]), value["mayStart"] is True)

@@ -65,6 +65,8 @@ class Order:
     timeout_ms: int = 0
     grace_ms: int = 30_000
     start_wait_ms: int = 15_000
+    lease_file: str = "lease.json"
+    """Another one only for a canary, whose lease is cut while everybody else's goes on."""
     memory_bytes: int = 0
     log_bytes: int = 64 * 2**20
     disconnection: Disconnection = field(default_factory=Disconnection)

@@ -145,10 +145,10 @@ def stop_requested(slot: Path) -> StopRequest | None:
     return None if value is None else StopRequest(value["reason"], int(value["graceMs"]), bool(value["force"]))
 
 
-def names(home: Path) -> list[str]:
+def names(home: Path, prefix: str = "") -> list[str]:
     """Return the names of all slots, in the order of their names."""
     try:
-        return sorted(name for name in os.listdir(home / SLOTS) if not name.startswith("."))  # noqa: PTH208 - names only
+        return sorted(name for name in os.listdir(home / SLOTS) if name.startswith(prefix) and name[0] != ".")  # noqa: PTH208 - names only
     except FileNotFoundError:
         return []
 

@@ -29,6 +29,8 @@ from landbridge_dispatch.executors.resolution import resolve
 
 OUTPUT_FILES_MAX = 10_000
 CHUNK_MAX = 1 << 20
+SLOT_PREFIX = "op-"
+"""Of slots that placements have; probes make others."""
 
 
 def name_of(key: SlotKey) -> str:
@@ -69,7 +71,7 @@ class SlotStore:
     def inventory(self) -> list[SlotView]:
         """Read every slot; first close those whose guardian is gone, so that nothing is shown as running for ever."""
         found = []
-        for name in slots.names(self.home):
+        for name in slots.names(self.home, SLOT_PREFIX):
             slots.close_lost(self.home, name, self._boot)
             view = read_view(self.home / slots.SLOTS / name)
             if view is not None:

@@ -7,13 +7,19 @@ import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
-from landbridge.domain import features, units
+from msgspec.structs import replace
+
+from landbridge.domain import features, probe_kinds, units
+from landbridge.domain.contract import Contract
 from landbridge.domain.ownership.environment_model import FINAL, FinalReport, SlotPhase
 from landbridge.domain.ownership.leases import NO_LEASE, HeldLease, StartVerdict, start_verdict
 from landbridge.domain.ownership.policy import Disconnection
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge.schema.wire.report_v1 import EvidenceResult
-from landbridge_dispatch.executors.bindings import Bindings, Simulation
+from landbridge_dispatch.executors.bindings import Binding, Bindings, Simulation
+from landbridge_dispatch.executors.claimed import claimed_amount
+from landbridge_dispatch.executors.local import procfs
+from landbridge_dispatch.executors.local.lease import Lease, read_lease, write_lease
 from landbridge_dispatch.executors.protocol import (
     Burial,
     Capacity,
@@ -33,6 +39,7 @@ from landbridge_dispatch.executors.simulated.model import Model
 from landbridge_dispatch.executors.simulated.slot import BURIED_PLAN, Slot, read_slots
 
 JOURNAL_FILE = "simulated.journal"
+_MS_NS = 1_000_000
 COMPACT_BYTES = 64 * 2**20
 _START, _FINISH, _TIMEOUT, _KILL, _LEASE, _CHECKPOINT = range(6)
 
@@ -56,6 +63,7 @@ class SimulatedExecutor:
         self._changed: dict[SlotKey, Slot] = {}
         self._wake = asyncio.Event()
         self._lease = NO_LEASE
+        self._boot = procfs.boot_id()
         self._active = 0
 
     # -- life ----------------------------------------------------------------------------------------------------------
@@ -63,6 +71,9 @@ class SimulatedExecutor:
     async def open(self) -> None:
         """Read the journal; running work goes on as if this process had never been away."""
         self._bindings.home.mkdir(parents=True, exist_ok=True)
+        kept = read_lease(self._bindings.home)
+        if kept.boot == self._boot:
+            self._lease = HeldLease(term=kept.term, valid_until=kept.until_ns // _MS_NS)
         self._slots = read_slots(self._journal.read())
         self._compact()
         self._active = sum(slot.phase not in FINAL for slot in self._slots.values())
@@ -79,6 +90,9 @@ class SimulatedExecutor:
 
     def hold_lease(self, lease: HeldLease) -> None:
         self._lease = lease
+        # For whoever comes after a kill -9: adopted work stops itself by this lease, not at once.
+        kept = Lease(lease.term, lease.valid_until * _MS_NS, self._boot, lease.may_start)
+        write_lease(self._bindings.home, kept)
 
     async def check(self, works: Sequence[Work]) -> list[RefusedError | None]:
         return [self._check(work) for work in works]
@@ -347,12 +361,22 @@ class SimulatedExecutor:
         output = slot.remains.outputs.get(name) if slot is not None and slot.remains is not None else None
         return None if output is None else _slice(output_bytes(output.path), offset, limit, 0, ended=True)
 
+    def know(self, contract: Contract) -> None:
+        roles = contract.boundaries.identity.roles if contract.boundaries.identity is not None else {}
+        # What a connection leads to does not matter here: every one of the contract is as good as bound.
+        bound = {**dict.fromkeys(contract.connections, Binding()), **self._bindings.connections}
+        self._bindings = replace(self._bindings, roles=frozenset(roles), connections=bound)
+
     def capacity(self) -> Capacity:
         return Capacity(self._model.slots, self._active, 0, 0)
 
     async def probe(self, probe: Probe) -> Finding | None:
         """Answer for the declared model: there is nothing else to look at."""
-        return Finding(EvidenceResult.PROVEN, "simulated", f"declared by the model, not observed: {probe.kind}")
+        if probe.kind in (probe_kinds.CLOCK, probe_kinds.BOUNDARY):
+            return None
+        amount = claimed_amount(probe) if probe.kind == probe_kinds.CAPACITY else None
+        detail = "declared by the model, not observed"
+        return Finding(EvidenceResult.PROVEN, "simulated", detail, proven=amount, claimed=amount)
 
 
 def _slice(body: bytes, offset: int, limit: int, tail: int, *, ended: bool) -> Chunk:

@@ -1,0 +1,73 @@
+"""What the executor shows: read at the start, watched while running, sent as an inventory when the centre asks."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from landbridge.domain.ownership import environment_model as own
+from landbridge.runtime import logs
+from landbridge_dispatch.dispatcher.desk import Desk, Item
+from landbridge_dispatch.dispatcher.reporting import Reporter
+from landbridge_dispatch.dispatcher.wire import held_slot, observed, slot_state
+from landbridge_dispatch.executors.protocol import Executor, SlotKey, SlotView
+
+log = logs.get(__name__)
+
+
+async def restore(executor: Executor, desk: Desk) -> int:
+    """Take over what an earlier dispatcher left. Return how many slots that were."""
+    found: dict[str, list[SlotView]] = {}
+    views = await executor.inventory()
+    for view in views:
+        found.setdefault(view.operation, []).append(view)
+    desk.restore(
+        {
+            operation: own.Restarted(tuple(held_slot(view) for view in slots), (), _newest(slots).policy)
+            for operation, slots in found.items()
+        }
+    )
+    return len(views)
+
+
+def _newest(views: list[SlotView]) -> SlotView:
+    return max(views, key=lambda view: view.epoch)
+
+
+async def send_inventory(executor: Executor, reporter: Reporter, term: int, now: Callable[[], datetime]) -> None:
+    """Send what waits, then everything that there is."""
+    await reporter.flush()
+    views = await executor.inventory()
+    await reporter.publish_inventory(term, [slot_state(view, term, now()) for view in views])
+    log.info("inventory_sent", term=term, slots=len(views))
+
+
+class Watcher:
+    """Brings every change that the executor lets be observed to the desk."""
+
+    def __init__(self, executor: Executor, desk: Desk) -> None:
+        self._executor = executor
+        self._desk = desk
+        self._running: set[SlotKey] = set()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async for views in self._executor.observe():
+            items: list[Item] = []
+            for view in views:
+                items += self._read(view)
+            if items:
+                self._desk.feed(items)
+
+    def _read(self, view: SlotView) -> list[Item]:
+        key = view.key
+        if view.phase is not own.SlotPhase.RUNNING:
+            self._running.discard(key)
+            message = observed(view, known_checkpoint=False)
+            return [] if message is None else [(key.operation, message)]
+        checkpointed = view.report is not None and view.report.checkpoint is not None
+        items: list[Item] = []
+        if key not in self._running:
+            self._running.add(key)
+            items.append((key.operation, own.Started(view.epoch, view.report)))
+        if checkpointed:
+            items.append((key.operation, own.Checkpointed(view.epoch, view.report)))
+        return items
