@@ -1,5 +1,7 @@
 """The decision about submissions: new, known already, in conflict, or refused. Made inside one transaction a batch."""
 
+import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +22,7 @@ CREATED: Final = "created"
 EXISTING: Final = "existing"
 CONFLICT: Final = "conflict"
 REFUSED: Final = "refused"
+_SHARE_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class Acceptor:
         """Store what is new and tell of everything. Uniqueness is decided by the table before anything is told."""
         await self.view.refresh(tx)
         at = self._clock.wall()
-        batch = self._sort(submissions)
+        batch = await self._sort(submissions)
         rows = [self._row(submissions[i], id_, batch.prepared[i]) for id_, i in batch.first.items()]
         new = await store.insert_operations(tx, rows, at)
         await self._contents.keep(tx, self._bodies(submissions, batch, new))
@@ -93,10 +96,14 @@ class Acceptor:
         held = await store.held_operations(tx, asked)
         return self._tell(submissions, batch, new, held, at)
 
-    def _sort(self, submissions: Sequence[Submission]) -> _Batch:
+    async def _sort(self, submissions: Sequence[Submission]) -> _Batch:
         catalogue, revision = self.view.catalogue, self.view.revision
         batch = _Batch([], [], {})
+        began = time.perf_counter()
         for index, submission in enumerate(submissions):
+            if time.perf_counter() - began > _SHARE_S:
+                await asyncio.sleep(0)  # a batch of new shapes takes a second or two: let others be answered meanwhile
+                began = time.perf_counter()
             prepared = self.preparer.prepare(submission.body, catalogue, revision)
             told = _misplaced(submission, prepared)
             if told is not None:

@@ -1,6 +1,8 @@
 """Where in the text each key and value of a document stands, and how a path is written."""
 
+import re
 from dataclasses import dataclass, field
+from typing import Final
 
 from landbridge.domain.documents.credentials import HIDDEN, credential_in
 
@@ -8,6 +10,7 @@ Path = tuple[str | int, ...]
 Place = tuple[int, int]  # line and column, from 1
 
 NOWHERE: Place = (0, 0)
+_ODD: Final = re.compile(r"[.\[\]\"\s]")
 
 
 def path_text(path: Path) -> str:

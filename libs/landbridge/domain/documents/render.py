@@ -40,17 +40,19 @@ _FREE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """An operation as everything after intake reads it.
-
-    `provenance` tells the origin of every leaf by its path: `operation`, `preset overnight@2`, `project retail-eu`, ...
-    """
+    """An operation as everything after intake reads it."""
 
     value: Mapping[str, Any]
     canonical: bytes
     project: str
     name: str
     queue: str
-    provenance: Mapping[str, str]
+    origins: Mapping[Path, str]
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The origin of every leaf by its path: `operation`, `preset overnight@2`, `project retail-eu`, ..."""
+        return {path_text(path): origin for path, origin in self.origins.items()}
 
 
 def render(document: Document, catalogue: Catalogue) -> Rendered | tuple[Problem, ...]:
@@ -70,9 +72,8 @@ def render(document: Document, catalogue: Catalogue) -> Rendered | tuple[Problem
     if len(body) > 2 * MAX_DOCUMENT_BYTES:
         limit = f"expected at most {2 * MAX_DOCUMENT_BYTES // 1024} KiB with presets and component"
         return (Problem("", "too-large", limit, "keep data in a connection and name it under inputs"),)
-    origins = {path_text(path): origin for path, origin in renderer.provenance.items()}
     queue = text_at(renderer.value, "spec", "queue")
-    return Rendered(renderer.value, body, document.project, document.name, queue, origins)
+    return Rendered(renderer.value, body, document.project, document.name, queue, renderer.provenance)
 
 
 class _Renderer:

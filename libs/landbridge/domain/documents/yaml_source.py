@@ -60,8 +60,11 @@ class _Composer:
     def run(self, text: str) -> Composed:
         out = self.out
         try:
-            for event in yaml.parse(text, Loader=_LOADER):
+            parser = _LOADER(text)
+            event = parser.get_event()
+            while not isinstance(event, yaml.StreamEndEvent):
                 self.take(event)
+                event = parser.get_event()
         except _Stop:
             out.broken = True
         except yaml.MarkedYAMLError as error:
