@@ -66,7 +66,6 @@ class _Numbered(msgspec.Struct, rename="camel"):
     operation: str
     project: str
     op_seq: int
-    at: datetime
 
 
 _numbered: Final = msgspec.json.Decoder(_Numbered)
@@ -86,6 +85,7 @@ def read(messages: Iterable[Inbound], into: Read | None = None) -> Read:
         if reader is None:
             continue  # a type of a later release: other consumers' business
         try:
+            _check_id(message.id)
             reader(message, found)
         except (msgspec.MsgspecError, ValueError) as error:
             raise UnreadableError(message.id, f"{message.type} on {message.subject}: {error}") from error
@@ -107,7 +107,7 @@ def _read_lifecycle(message: Inbound, found: Read) -> None:
     _check_id(event.operation)
     name = subjects.token(message.subject, 3)
     found.facts.append(
-        Fact(event.operation, event.project, LIFECYCLE, event.op_seq, "", name, message.id, event.at, message.body)
+        Fact(event.operation, event.project, LIFECYCLE, event.op_seq, "", name, message.id, message.body)
     )
 
 
@@ -128,9 +128,7 @@ def _read_assessed(message: Inbound, found: Read) -> None:
         )
     for each in event.operations:
         _check_id(each.operation)
-        found.facts.append(
-            Fact(each.operation, project, ASSESSED, each.round, verdict.id, "assessed", message.id, verdict.at)
-        )
+        found.facts.append(Fact(each.operation, project, ASSESSED, each.round, verdict.id, "assessed", message.id))
 
 
 def _read_waiting(message: Inbound, found: Read) -> None:
@@ -152,9 +150,7 @@ def _read_waiting(message: Inbound, found: Read) -> None:
             )
             bodies[each.round] = msgspec.json.encode(told)
         body = bodies[each.round]
-        found.facts.append(
-            Fact(each.operation, project, WAITING, each.round, message.id, "waiting", message.id, at, body)
-        )
+        found.facts.append(Fact(each.operation, project, WAITING, each.round, message.id, "waiting", message.id, body))
 
 
 def _read_decided(message: Inbound, found: Read) -> None:
@@ -164,9 +160,7 @@ def _read_decided(message: Inbound, found: Read) -> None:
     for each in event.operations:
         _check_id(each.operation)
         body = msgspec.json.encode({"environment": each.environment})
-        found.facts.append(
-            Fact(each.operation, project, DECIDED, each.round, decision.id, "decided", message.id, decision.at, body)
-        )
+        found.facts.append(Fact(each.operation, project, DECIDED, each.round, decision.id, "decided", message.id, body))
 
 
 def _read_requeued(message: Inbound, found: Read) -> None:
@@ -174,18 +168,14 @@ def _read_requeued(message: Inbound, found: Read) -> None:
     _check_id(event.operation)
     # The specification is kept with the acceptance; a copy for every round would only cost space.
     body = msgspec.json.encode(msgspec.structs.replace(event, effective=b""))
-    at = moment_of(message.id)
-    found.facts.append(
-        Fact(event.operation, event.project, REQUEUED, event.round, "", "requeued", message.id, at, body)
-    )
+    found.facts.append(Fact(event.operation, event.project, REQUEUED, event.round, "", "requeued", message.id, body))
 
 
 def _read_freed(message: Inbound, found: Read) -> None:
     event = _freed.decode(message.body)
     _check_id(event.operation)
-    at = moment_of(message.id)
     found.facts.append(
-        Fact(event.operation, event.project, FREED, event.round, message.id, "freed", message.id, at, message.body)
+        Fact(event.operation, event.project, FREED, event.round, message.id, "freed", message.id, message.body)
     )
 
 
@@ -195,10 +185,10 @@ def _read_refused(message: Inbound, found: Read) -> None:
     found.refusals.append(Refusal(message.id, project, event.source, event.submission, event.at, message.body))
 
 
-def _check_id(operation: str) -> None:
+def _check_id(identifier: str) -> None:
     """Refuse here what Postgres would refuse for the whole batch."""
-    if len(operation) != 36:
-        raise ValueError(f"operation id: expected a UUID, found {operation!r}")
+    if len(identifier) != 36:
+        raise ValueError(f"id: expected a UUID, found {identifier!r}")
 
 
 _READERS: Final[dict[str, Any]] = {

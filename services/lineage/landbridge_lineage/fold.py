@@ -42,7 +42,6 @@ class Fact(msgspec.Struct, frozen=True):
     ref: str
     event: str
     id: str
-    at: datetime
     body: bytes = b""
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from landbridge.schema.wire.event_v1 import OperationChanged, Phase, ReportVerdict
 from landbridge_lineage.attempts import Placement
+from landbridge_lineage.facts import moment_of
 from landbridge_lineage.fold import LIFECYCLE, Fact, epoch_text
 from landbridge_lineage.state import TERMINAL_PHASES, State
 from landbridge_lineage.views import effective
@@ -42,7 +43,7 @@ def export(state: State, facts: Sequence[Fact], placements: Sequence[Placement])
     seen: set[tuple[str, str]] = set()
     for fact in sorted((each for each in facts if each.lane == LIFECYCLE), key=lambda each: each.number):
         if fact.number == 1:
-            events.append(writer.operation(fact.at, "START", {}))
+            events.append(writer.operation(state.accepted_at or moment_of(fact.id), "START", {}))
             continue
         event = _changed.decode(fact.body)
         if event.verdict in (ReportVerdict.SUPERSEDED, ReportVerdict.REFUSED) or event.condition is not None:

@@ -79,38 +79,58 @@ class Page(NamedTuple, Generic[T]):
     cursor: str
 
 
+class _Where:
+    """Conditions of a statement and the values of their parameters; only fixed texts are ever put together."""
+
+    def __init__(self, *conditions: str) -> None:
+        self.conditions = list(conditions)
+        self.values: list[Any] = []
+
+    def add(self, condition: str, *values: object) -> None:
+        """Add a condition; each `?` in it stands for the next of the values."""
+        for value in values:
+            self.values.append(value)
+            condition = condition.replace("?", f"${len(self.values)}", 1)
+        self.conditions.append(condition)
+
+    def one_of(self, column: str, choice: Sequence[str]) -> None:
+        # One value by equality: only then does an index give the order as well.
+        if len(choice) == 1:
+            self.add(f"{column} = ?", choice[0])
+        else:
+            self.add(f"{column} = any(?)", list(choice))
+
+    def text(self) -> str:
+        return " and ".join(self.conditions)
+
+
+def _narrowed(wanted: Wanted) -> _Where:
+    where = _Where("accepted_at is not null")
+    if wanted.projects is not None:
+        where.one_of("project", wanted.projects)
+    if wanted.queue:
+        where.add("queue = ?", wanted.queue)
+    if wanted.environment:
+        where.add("environment = ? and environment <> ''", wanted.environment)
+    if wanted.phases:
+        where.one_of("phase", wanted.phases)
+        if "completed" not in wanted.phases:
+            where.add("phase <> 'completed'")  # what the index of phases holds
+    if wanted.since is not None:
+        where.add("accepted_at >= ?", wanted.since)
+    if wanted.before is not None:
+        where.add("(accepted_at, id) < (?, ?::uuid)", wanted.before.at, wanted.before.id)
+    return where
+
+
 async def operations(db: Database, wanted: Wanted) -> Page[State]:
     """Return accepted operations, newest first."""
-    conditions: list[str] = ["accepted_at is not null"]
-    values: list[Any] = []
-
-    def narrow(condition: str, value: object) -> None:
-        values.append(value)
-        conditions.append(condition.replace("?", f"${len(values)}"))
-
-    if wanted.projects is not None:
-        narrow("project = any(?)", list(wanted.projects))
-    if wanted.queue:
-        narrow("queue = ?", wanted.queue)
-    if wanted.environment:
-        narrow("environment = ?", wanted.environment)
-        conditions.append("environment <> ''")
-    if wanted.phases:
-        narrow("phase = any(?)", list(wanted.phases))
-        if "completed" not in wanted.phases:
-            conditions.append("phase <> 'completed'")  # what the index of phases holds
-    if wanted.since is not None:
-        narrow("accepted_at >= ?", wanted.since)
-    if wanted.before is not None:
-        values += [wanted.before.at, wanted.before.id]
-        conditions.append(f"(accepted_at, id) < (${len(values) - 1}, ${len(values)}::uuid)")
-    values.append(wanted.limit + 1)
-    # Only fixed texts and parameter numbers are put together here.
+    where = _narrowed(wanted)
     sql = (
-        f"select id, accepted_at, state from operation where {' and '.join(conditions)} "  # noqa: S608
-        f"order by accepted_at desc, id desc limit ${len(values)}"
+        f"select id, accepted_at, state from operation where {where.text()} "  # noqa: S608 - see _Where
+        f"order by accepted_at desc, id desc limit ${len(where.values) + 1}"
     )
-    rows = await db.fetch(sql, *values)
+    rows = await db.fetch(sql, *where.values, wanted.limit + 1)
     shown = rows[: wanted.limit]
     cursor = Cursor(shown[-1][1], str(shown[-1][0])).text() if len(rows) > wanted.limit else ""
     return Page([decode(row[2]) for row in shown], cursor)
@@ -125,11 +145,11 @@ async def operation(db: Database, operation_id: str) -> State | None:
 async def facts(db: Database, operation_id: str) -> list[Fact]:
     """Return what happened to one operation, in the order in which it was told."""
     rows = await db.fetch(
-        """select operation, project, lane, number, ref, event, id, at, body from fact
+        """select operation, project, lane, number, ref, event, id, body from fact
            where operation = $1 order by id, lane, number""",
         operation_id,
     )
-    return [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7], r[8]) for r in rows]
+    return [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7]) for r in rows]
 
 
 def rounds(known: Sequence[Fact]) -> list[Round]:

@@ -24,7 +24,7 @@ _CHUNK = 5000
 _NAMED = 10
 _START = ("00000000-0000-0000-0000-000000000000", -1, 0, "")
 _FACTS = """
-select operation, project, lane, number, ref, event, id, at, body from fact
+select operation, project, lane, number, ref, event, id, body from fact
 where (operation, lane, number, ref) > ($1, $2, $3, $4) order by operation, lane, number, ref limit $5
 """
 _STATES = "select id, version, state from operation where id > $1 order by id limit $2"
@@ -115,7 +115,7 @@ async def _by_operation(tx: Tx) -> AsyncIterator[tuple[str, list[Fact]]]:
     pending: list[Fact] = []
     while True:
         rows = await tx.fetch(_FACTS, *after, _CHUNK)
-        pending += [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7], r[8]) for r in rows]
+        pending += [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7]) for r in rows]
         groups = [(key, list(group)) for key, group in groupby(pending, key=lambda fact: fact.operation)]
         last = len(rows) < _CHUNK
         for key, group in groups if last else groups[:-1]:
@@ -149,11 +149,11 @@ async def repair(db: Database, found: Comparison) -> int:
     for operation in found.differing:
         async with db.transaction() as tx:
             rows = await tx.fetch(
-                """select operation, project, lane, number, ref, event, id, at, body from fact
+                """select operation, project, lane, number, ref, event, id, body from fact
                    where operation = $1 order by lane, number""",
                 operation,
             )
-            facts = [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7], r[8]) for r in rows]
+            facts = [Fact(str(r[0]), r[1], r[2], r[3], r[4], r[5], str(r[6]), r[7]) for r in rows]
             known = await writes.load_versions(tx, [operation])
             state = fold_all(facts)
             if state is None or not _is_folded(facts):

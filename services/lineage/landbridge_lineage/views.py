@@ -8,6 +8,7 @@ import msgspec
 from landbridge.schema.wire.event_v1 import OperationRefused
 from landbridge_lineage.attempts import Placement
 from landbridge_lineage.explain import plain
+from landbridge_lineage.facts import moment_of
 from landbridge_lineage.fold import ASSESSED, DECIDED, LIFECYCLE, Fact
 from landbridge_lineage.reads import Round
 from landbridge_lineage.state import State
@@ -94,7 +95,7 @@ def _happened(fact: Fact) -> dict[str, Any]:
     accepted = lifecycle and fact.number == 1
     return {
         "id": fact.id,
-        "at": fact.at,
+        "at": data.get("at") or moment_of(fact.id),
         "event": fact.event,
         "opSeq": fact.number if lifecycle else 0,
         "round": data.get("round", 1 if accepted else 0) if lifecycle else fact.number,

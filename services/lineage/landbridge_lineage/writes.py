@@ -10,9 +10,9 @@ from landbridge_lineage.fold import Fact
 from landbridge_lineage.state import State, decode, encode
 
 _FACTS: Final = """
-insert into fact (operation, lane, number, ref, project, event, id, at, body)
+insert into fact (operation, lane, number, ref, project, event, id, body)
 select * from unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::uuid[],
-                     $8::timestamptz[], $9::bytea[])
+                     $8::bytea[])
 on conflict do nothing
 """
 _OPERATIONS: Final = """
@@ -98,7 +98,6 @@ async def insert_facts(tx: Tx, facts: Iterable[Fact]) -> None:
             [fact.project for fact in rows],
             [fact.event for fact in rows],
             [fact.id for fact in rows],
-            [fact.at for fact in rows],
             [fact.body for fact in rows],
         )
 

@@ -21,7 +21,6 @@ _STATEMENTS = (
         project text not null,
         event text not null,
         id uuid not null,
-        at timestamptz not null,
         body bytea not null,
         primary key (operation, lane, number, ref)
     )
