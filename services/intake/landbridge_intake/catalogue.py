@@ -72,6 +72,12 @@ class CatalogueView:
                 users.append(f"queue {other}")
         return users
 
+    def submissions_per_minute(self, project: str) -> int | None:
+        """Return how many operations a project may submit a minute over HTTP; None for any number."""
+        limits = (self.catalogue.projects.get(project, {}).get("spec") or {}).get("limits") or {}
+        found: int | None = limits.get("submissionsPerMinute")
+        return found
+
     def _build(self) -> Catalogue:
         tables: dict[str, dict[str, Any]] = {kind: {} for kind in _RENDERED}
         for (kind, name), versions in self._documents.items():

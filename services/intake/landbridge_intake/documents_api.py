@@ -17,7 +17,7 @@ from landbridge.schema.wire.request_v1 import ControlAction
 from landbridge.store import Tx
 from landbridge_intake import documents, messages, store
 from landbridge_intake.answers import refusal
-from landbridge_intake.operations_api import reason_in
+from landbridge_intake.operations_api import wish_in
 
 if TYPE_CHECKING:
     from landbridge_intake.service import IntakeService
@@ -48,7 +48,7 @@ def add_document_routes(app: FastAPI, service: "IntakeService") -> None:
     async def control(request: Request, name: str, action: str) -> Response:
         principal = service.auth.authenticate(request)
         check(principal, Role.OPERATOR)
-        return await _control(service, principal, name, action, await reason_in(request))
+        return await _control(service, principal, name, action, (await wish_in(request)).reason)
 
 
 def _add_reading(app: FastAPI, service: "IntakeService") -> None:

@@ -73,9 +73,9 @@ def catalogue_entry(
     return Outbound(subjects.catalogue(kind, name), _CATALOGUE, _encode(entry))
 
 
-def cancel(operation: str, project: str, by: str, reason: str) -> Outbound:
-    """Return the wish that an operation ends."""
-    body = _encode(request_v1.Cancel(operation=operation, by=by, reason=reason))
+def cancel(operation: str, project: str, by: str, reason: str, *, force: bool = False) -> Outbound:
+    """Return the wish that an operation ends; `force` also where it is declared to finish."""
+    body = _encode(request_v1.Cancel(operation=operation, by=by, reason=reason, force=force))
     return Outbound(subjects.intent("cancel", project), _CANCEL, body, operation)
 
 

@@ -1,7 +1,8 @@
 """HTTP routes for operations: submit one or many, as documents or CloudEvents; cancel, retry; check a document."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
@@ -60,7 +61,10 @@ def add_operation_routes(app: FastAPI, service: "IntakeService") -> None:
     async def cancel(request: Request, operation: str) -> Response:
         principal = _submitter(service, request)
         found = await _operation(service, principal, operation)
-        wish = messages.cancel(found.id, found.project, principal.name, await reason_in(request))
+        wanted = await wish_in(request)
+        if wanted.force:
+            check(principal, Role.OPERATOR)
+        wish = messages.cancel(found.id, found.project, principal.name, wanted.reason, force=wanted.force)
         await service.committer.run(_telling(wish))
         return JsonResponse({"operation": found.id, "requested": "cancel"}, 202)
 
@@ -91,7 +95,7 @@ def _submitter(service: "IntakeService", request: Request) -> Principal:
 async def _submit_one(
     service: "IntakeService", principal: Principal, body: bytes, key: str, source: str, name: str, request: Request
 ) -> Response:
-    _check_project(service, principal, body)
+    await _admit(service, principal, body)
     trace = from_headers(request.headers)
     submission = Submission(body, key, "", source, name, principal.name, traceparent=trace)
     return _answer(await service.committer.submit(submission), key)
@@ -116,7 +120,7 @@ async def _submit_many(service: "IntakeService", principal: Principal, items: li
     submissions: list[Submission] = []
     for item in items:
         try:
-            _check_project(service, principal, item.body)
+            await _admit(service, principal, item.body)
         except ProblemError as error:
             results.append({**error.body(), "idempotencyKey": item.key})
             continue
@@ -136,14 +140,19 @@ async def _submit_many(service: "IntakeService", principal: Principal, items: li
     return Response(orjson.dumps({"items": answers}), media_type="application/json")
 
 
-def _check_project(service: "IntakeService", principal: Principal, body: bytes) -> None:
-    """Raise ProblemError 404 for a project that the caller may not know of.
+async def _admit(service: "IntakeService", principal: Principal, body: bytes) -> None:
+    """Raise ProblemError 404 for a project that the caller may not know of, 429 above what it may submit a minute.
 
     What is no document is let through: it will be answered with its problems.
     """
     read = service.acceptor.preparer.read(body)
-    if isinstance(read, Document):
-        check(principal, Role.SUBMITTER, read.project)
+    if not isinstance(read, Document):
+        return
+    check(principal, Role.SUBMITTER, read.project)
+    limit = service.acceptor.view.submissions_per_minute(read.project)
+    if limit is not None and not await service.redis.allow(f"submit:{read.project}", limit=limit, window_s=60):
+        detail = f"the project {read.project} may submit {limit} operations a minute"
+        raise ProblemError(429, "Too many requests", detail, headers={"Retry-After": "10"})
 
 
 async def _operation(service: "IntakeService", principal: Principal, operation: str) -> store.Stored:
@@ -154,18 +163,21 @@ async def _operation(service: "IntakeService", principal: Principal, operation: 
     return found
 
 
-async def reason_in(request: Request) -> str:
-    """Return the reason in a request's body: `{"reason": "..."}` or nothing. Raises ProblemError 422."""
+class Wish(msgspec.Struct):
+    """What may be said with a wish."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=_REASON_MAX)] = ""
+    force: bool = False
+
+
+async def wish_in(request: Request) -> Wish:
+    """Return what a request's body says: `{"reason": "..."}` or nothing. Raises ProblemError 422."""
     body = await request.body()
-    if not body.strip():
-        return ""
     try:
-        reason = orjson.loads(body).get("reason", "")
-    except (orjson.JSONDecodeError, AttributeError) as error:
-        raise ProblemError(422, "Invalid request", 'expected {"reason": "..."} or an empty body') from error
-    if not isinstance(reason, str) or len(reason) > _REASON_MAX:
-        raise ProblemError(422, "Invalid request", f"expected a reason of at most {_REASON_MAX} characters")
-    return reason
+        return msgspec.json.decode(body, type=Wish) if body.strip() else Wish()
+    except msgspec.MsgspecError as error:
+        detail = f'expected {{"reason": "..."}} of at most {_REASON_MAX} characters, or nothing: {error}'
+        raise ProblemError(422, "Invalid request", detail) from error
 
 
 def _telling(event: Outbound) -> Any:

@@ -31,6 +31,7 @@ class IntakeService(Service):
 
     name = "intake"
     subscriptions = SUBSCRIPTIONS
+    uses_redis = True  # for rate limits only; without it everything is allowed
 
     def __init__(self, settings: IntakeSettings) -> None:
         super().__init__(settings)

@@ -416,3 +416,30 @@ async def test_every_catalogue_document_is_told_with_its_version(intake: Intake,
 
     entry = await wait_until(told, "the queue is told")
     assert (entry["kind"], entry["name"], entry["version"]) == ("queue", "training", 1)
+
+
+async def test_only_operators_may_force_a_cancel(intake: Intake, bus: Bus) -> None:
+    token = hashlib.sha256(b"token-of-a-submitter").hexdigest()
+    document = json.dumps({"name": "s", "role": "submitter", "projects": ["*"], "tokenSha256": token}).encode()
+    entry = messages.catalogue_entry("access", "s", 1, document, "", SystemClock().wall())
+    await publish_batch(bus, "CATALOGUE", [entry])
+    await wait_until(lambda: intake.service.auth.principal_of("token-of-a-submitter"), "the entry is known")
+    operation = (await intake.post(an_operation(), "k"))[1]["operation"]
+    path = f"/v1/operations/{operation}/cancel"
+    async with intake.client("token-of-a-submitter") as client:
+        forced = await client.post(path, json={"force": True})
+        plain = await client.post(path, json={})
+        wrong = await client.post(path, json={"reason": "x" * 2000})
+
+    assert (forced.status_code, plain.status_code, wrong.status_code) == (403, 202, 422)
+    assert (await intake.post(b'{"force": true}', path=path))[0] == 202
+
+
+async def test_a_project_submits_no_more_a_minute_than_it_may(start_intake: StartIntake, redis_url: str) -> None:
+    intake = await start_intake(redis_url=redis_url)
+    await intake.apply(a_document("queue"), a_document("project", {"spec.limits": {"submissionsPerMinute": 5}}))
+    await intake.post(an_operation(), "first")  # brings the catalogue up to date
+    statuses = [(await intake.post(an_operation(), f"k-{n}"))[0] for n in range(12)]
+
+    assert statuses.count(429) >= 2  # 12 in at most two windows of a minute
+    assert statuses[0] == 201
