@@ -58,18 +58,23 @@ def add_live_routes(app: FastAPI, service: "LineageService") -> None:
     async def outputs(principal: Viewer, operation: str, attempt: Offset = 0, files: bool = False) -> dict[str, Any]:
         """Return an attempt's outputs by name: as recorded at its end, or as its environment sees them now.
 
-        With `files` the environment is asked which files each has, also after the end.
+        While it runs, and always with `files`, the environment is asked which files each has.
         """
         state, place, placed = await _at(service, principal, operation, attempt)
-        answer = {"operation": state.operation, "environment": place.environment, "attempt": place.attempt}
-        if placed.finished_at is not None:
-            answer |= {"live": False, "outputs": msgspec.to_builtins(placed.outputs)}
-            if files:
-                reply = await _ask(service, principal, state, place, Ask("outputs"))
-                answer |= {"files": _listed(reply), "message": reply.message}
-            return answer
-        reply = await _ask(service, principal, state, place, Ask("outputs"))
-        return {**answer, "live": True, "outputs": _listed(reply), "message": reply.message}
+        ended = placed.finished_at is not None
+        answer: dict[str, Any] = {
+            "operation": state.operation,
+            "environment": place.environment,
+            "attempt": place.attempt,
+            "live": not ended,
+            "outputs": msgspec.to_builtins(placed.outputs),
+        }
+        if files or not ended:
+            reply = await _ask(service, principal, state, place, Ask("outputs"))
+            answer |= {"files": _listed(reply), "message": reply.message}
+        if not ended:
+            answer["outputs"] = {name: _seen(each) for name, each in answer["files"].items()}
+        return answer
 
     @app.get("/v1/operations/{operation}/outputs/{name:path}")
     async def output(
@@ -130,12 +135,22 @@ async def _ask(service: "LineageService", principal: Principal, state: State, pl
     return await live.ask(principal, state, place, ask, audit_id=new_id(), now=service.clock.wall())
 
 
-def _listed(reply: QueryReply) -> Any:
-    """Return an environment's list of outputs by name."""
+def _listed(reply: QueryReply) -> dict[str, list[dict[str, Any]]]:
+    """Return an environment's list of files by output. Raises ProblemError 502 for another shape."""
     if not reply.json:
         return {}
     try:
-        found = msgspec.json.decode(reply.json)
+        return msgspec.json.decode(reply.json, type=_Listing).outputs
     except msgspec.MsgspecError as error:
         raise ProblemError(502, "Unreadable answer", f"list of outputs: {error}") from error
-    return found.get("outputs", found) if isinstance(found, dict) else {}
+
+
+class _Listing(msgspec.Struct):
+    """What an environment answers about the outputs of an attempt."""
+
+    outputs: dict[str, list[dict[str, Any]]] = {}
+
+
+def _seen(files: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return an output as it is now, in the words of a recorded one."""
+    return {"bytes": sum(int(each.get("bytes") or 0) for each in files), "exists": bool(files)}

@@ -28,7 +28,9 @@ async def quay(bus: Bus) -> AsyncIterator[list[tuple[str, QueryRequest]]]:
 
     answers: dict[str, Callable[[QueryRequest], QueryReply]] = {
         "logs": piece,
-        "outputs": lambda _: QueryReply(found=True, json=b'{"outputs":{"forecast":{"bytes":7,"exists":true}}}'),
+        "outputs": lambda _: QueryReply(
+            found=True, json=b'{"outputs":{"forecast":[{"path":"a","bytes":3},{"path":"b","bytes":4}]}}'
+        ),
         "output-chunk": lambda request: piece(request) if request.name == "forecast" else QueryReply(message="none"),
     }
 
@@ -81,8 +83,19 @@ async def test_recorded_outputs_need_no_environment(lineage: Lineage) -> None:
 async def test_outputs_of_running_work_are_asked_for(lineage: Lineage, quay: list[tuple[str, QueryRequest]]) -> None:
     await lineage.publish(accepted(OPERATION), placed(OPERATION, 2, "pending"), placed(OPERATION, 3, "running"))
     found = await lineage.get(f"/v1/operations/{OPERATION}/outputs")
-    assert (found["live"], found["outputs"]["forecast"]["bytes"]) == (True, 7)
+    assert (found["live"], found["outputs"]["forecast"]) == (True, {"bytes": 7, "exists": True})
+    assert [each["path"] for each in found["files"]["forecast"]] == ["a", "b"]
     assert quay[0][0] == "outputs"
+
+
+async def test_the_files_of_recorded_outputs_are_asked_for_where_wanted(
+    lineage: Lineage, quay: list[tuple[str, QueryRequest]]
+) -> None:
+    await lineage.publish(*a_whole_life(OPERATION))
+    found = await lineage.get(f"/v1/operations/{OPERATION}/outputs", files="true")
+    assert (found["live"], found["outputs"]["forecast"]["bytes"]) == (False, 2048)
+    assert [each["path"] for each in found["files"]["forecast"]] == ["a", "b"]
+    assert len(quay) == 1
 
 
 async def test_an_output_is_passed_on_in_pieces_and_as_a_whole(
