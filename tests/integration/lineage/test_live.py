@@ -13,6 +13,7 @@ from support.lineage_messages import a_whole_life, accepted, an_operation, place
 from support.lineage_service import Lineage
 
 OPERATION = an_operation()
+FILES = b'{"outputs":{"forecast":[{"path":"a","bytes":3},{"path":"b","bytes":4}]}}'
 LOG = b"high water 04:12\n" * 40000
 
 
