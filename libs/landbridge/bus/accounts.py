@@ -166,11 +166,11 @@ def environment_user(keys: Keys, environment: str, generation: int = 1, *, expir
 
 
 def application_user(
-    keys: Keys, project: str, name: str, generation: int = 1, *, expires: int | None = None
+    keys: Keys, project: str, name: str, generation: int = 1, *, submits: bool = True, expires: int | None = None
 ) -> IssuedUser:
-    """Make an application's user, confined to its project."""
+    """Make an application's user, confined to its project; without `submits` it only hears."""
     account = keys.account("project", project, generation)
-    return _issue(account, name, permissions.application_permissions(project, name), expires)
+    return _issue(account, name, permissions.application_permissions(project, name, submits=submits), expires)
 
 
 # -- accounts ---------------------------------------------------------------------------------------------------------

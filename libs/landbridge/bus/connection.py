@@ -18,7 +18,7 @@ from typing import Final
 
 import nats
 import nats.errors
-from nats.aio.client import Client
+from nats.aio.client import Client, RawCredentials
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
@@ -42,6 +42,7 @@ class BusSettings:
 
     url: str = "nats://127.0.0.1:4222"
     creds: Path | None = None
+    creds_text: str = field(default="", repr=False)  # the same as text, where a process made them itself
     source: str = ""  # ce-source of what we publish; default /services/<name>
     inbox_prefix: str = ""  # default: what the credentials allow, else _INBOX_<name>
     connect_within_s: float = 30.0
@@ -89,7 +90,8 @@ class Bus:
         self.settings = settings
         self.name = name
         self.source = settings.source or f"/services/{name}"
-        prefix = settings.inbox_prefix or (inbox_prefix_of(settings.creds) if settings.creds else "")
+        text = settings.creds_text or (settings.creds.read_text() if settings.creds else "")
+        prefix = settings.inbox_prefix or (inbox_prefix_of(text, str(settings.creds or "credentials")) if text else "")
         self.inbox_prefix = prefix or f"_INBOX_{name}"
         self.replies = Replies(self.inbox_prefix)
         self.reconnects = 0
@@ -138,7 +140,7 @@ class Bus:
             ping_interval=settings.ping_interval_s,  # type: ignore[arg-type]
             max_outstanding_pings=2,
             drain_timeout=settings.drain_timeout_s,  # type: ignore[arg-type]
-            user_credentials=settings.creds,
+            user_credentials=RawCredentials(settings.creds_text) if settings.creds_text else settings.creds,
             inbox_prefix=self.inbox_prefix,
             pending_size=_PENDING_BYTES_MAX,
             flush_timeout=10.0,
@@ -264,6 +266,9 @@ class Bus:
             self.replies.fail_subject(denied[2], refusal)
             self.report_problem(denied[2], refusal)
             return
+        if not self._client.is_connected and self._client._transport is not None:  # noqa: SLF001
+            # A connection that was refused after it was made (authorisation) is otherwise left open by the client.
+            self._client._transport.close()  # type: ignore[no-untyped-call]  # noqa: SLF001
         log.info("bus_error", extra={"bus": self.name, "error": text or type(error).__name__})
 
     async def _on_disconnected(self) -> None:

@@ -118,6 +118,17 @@ async def declare_durable(bus: Bus, spec: DurableSpec, *, replicas: int = 0) -> 
     return f"{'created' if found is None else 'updated'} durable {spec.name} of {spec.stream}"
 
 
+async def delete_durable(bus: Bus, spec: DurableSpec) -> bool:
+    """Delete a durable; tell whether there was one."""
+    try:
+        await api(bus, f"CONSUMER.DELETE.{spec.stream}.{spec.name}")
+    except ApiError as error:
+        if error.code in _NOT_FOUND:
+            return False
+        raise
+    return True
+
+
 async def _found(bus: Bus, path: str) -> dict[str, Any] | None:
     try:
         config: dict[str, Any] = (await api(bus, path))["config"]
@@ -157,11 +168,13 @@ def stream_config(spec: StreamSpec, *, replicas: int, budget_bytes: int) -> dict
 
 def durable_config(spec: DurableSpec, *, replicas: int = 0) -> dict[str, Any]:
     one = len(spec.filters) == 1
+    started = {"opt_start_time": spec.start_time} if spec.start_time else {}
     return {
+        **started,
         "name": spec.name,
         "durable_name": spec.name,
         "description": spec.description,
-        "deliver_policy": "all",
+        "deliver_policy": "by_start_time" if spec.start_time else "all",
         "ack_policy": "explicit",
         "ack_wait": int(spec.ack_wait_s * _NS),
         "max_deliver": -1,
@@ -183,4 +196,4 @@ async def _exists(bus: Bus, spec: DurableSpec) -> bool:
     return await _found(bus, f"CONSUMER.INFO.{spec.stream}.{spec.name}") is not None
 
 
-__all__ = ["ApiError", "api", "declare", "declare_durable", "declare_stream", "missing"]
+__all__ = ["ApiError", "api", "declare", "declare_durable", "declare_stream", "delete_durable", "missing"]

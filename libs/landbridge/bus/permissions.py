@@ -161,10 +161,10 @@ def environment_imports(hub: str, environment: str, *, leaf: bool = False) -> li
 # -- projects ---------------------------------------------------------------------------------------------------------
 
 
-def application_permissions(project: str, user: str) -> Permissions:
-    """Return the allow-lists of an application's user inside its project's account."""
+def application_permissions(project: str, user: str, *, submits: bool = True) -> Permissions:
+    """Return the allow-lists of an application's user inside its project's account; without `submits` it only hears."""
     return Permissions(
-        publish=(subjects.submit(project), subjects.intent("cancel", project)),
+        publish=(subjects.submit(project), subjects.intent("cancel", project)) if submits else (),
         subscribe=(inbox(user), subjects.operation("*", project)),
     )
 

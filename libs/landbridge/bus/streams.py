@@ -5,6 +5,7 @@ The broker reserves a stream's whole size, so the table holds shares of one budg
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from landbridge.bus import subjects
@@ -45,6 +46,7 @@ class DurableSpec:
     max_ack_pending: int = MAX_ACK_PENDING
     max_waiting: int = MAX_WAITING
     description: str = ""
+    start_time: str = ""  # RFC 3339: older messages are not delivered; empty: all are
 
 
 SUBMISSIONS: Final = "SUBMISSIONS"
@@ -111,10 +113,15 @@ DURABLES: Final[tuple[DurableSpec, ...]] = (
 )
 
 
-def environment_durable(environment: str) -> DurableSpec:
-    """Return the durable from which that environment's dispatcher, and nobody else, reads its commands."""
+def environment_durable(environment: str, since: datetime | None = None) -> DurableSpec:
+    """Return the durable from which that environment's dispatcher, and nobody else, reads its commands.
+
+    `since`: commands before it are not meant for this environment, but for an earlier one of the same name.
+    """
     filters = (subjects.every("command", environment),)
-    return DurableSpec(COMMANDS, f"env-{environment}", filters, ENVIRONMENT_ACK_WAIT_S, 10_000)
+    # As the broker writes it: without trailing zeros, so that the two can be compared.
+    start = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z" if since is not None else ""
+    return DurableSpec(COMMANDS, f"env-{environment}", filters, ENVIRONMENT_ACK_WAIT_S, 10_000, start_time=start)
 
 
 def ack_wait_of(stream: str, durable: str) -> float:

@@ -1,0 +1,147 @@
+"""HTTP of the contract-verifier: environments join, access is granted and revoked. Administrators only."""
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from fastapi import Depends, FastAPI, Request
+
+from landbridge.bus import accounts
+from landbridge.bus.accounts import Kind
+from landbridge.bus.errors import BusError
+from landbridge.bus.subjects import check_token
+from landbridge.runtime import logs
+from landbridge.runtime.auth import Principal, Role
+from landbridge.runtime.problems import ProblemError
+from landbridge.store import Tx
+from landbridge_contract_verifier import access, accounts_table
+from landbridge_contract_verifier.accounts_table import Account
+
+if TYPE_CHECKING:
+    from landbridge_contract_verifier.service import ContractVerifierService
+
+log = logs.get(__name__)
+T = TypeVar("T")
+
+
+class JoinAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The body of a join. `replace`: credentials that were given before end at once."""
+
+    replace: bool = False
+
+
+def add_routes(app: FastAPI, service: "ContractVerifierService") -> None:
+    """Add the routes."""
+    admin = Depends(service.auth.require(Role.ADMIN))
+
+    @app.post("/v1/environments/{name}/join")
+    async def join(name: str, request: Request, principal: Principal = admin) -> dict[str, Any]:
+        asked = await _body(request, JoinAsked)
+        return await _join(service, name, asked, principal.name)
+
+    @app.post("/v1/access", status_code=201)
+    async def create_access(request: Request, principal: Principal = admin) -> dict[str, Any]:
+        asked = await _body(request, access.Asked)
+        return await _create_access(service, asked, principal.name)
+
+    @app.get("/v1/access")
+    async def list_access(_: Principal = admin) -> dict[str, Any]:
+        async with service.database.transaction(readonly=True) as tx:
+            entries = await access.listed(tx)
+        return {"items": [_shown(entry) for entry in entries]}
+
+    @app.delete("/v1/access/{name}")
+    async def delete_access(name: str, principal: Principal = admin) -> dict[str, Any]:
+        await service.outbox.commit(lambda tx: access.revoke(tx, name, service.clock.wall()))
+        service.provisioner.wake()
+        log.info("access revoked", name=name, by=principal.name)
+        return {"name": name, "revoked": True}
+
+
+async def _body(request: Request, kind: type[T]) -> T:
+    """Read a JSON body; an empty one is an empty object. Raises ProblemError 422."""
+    try:
+        return msgspec.json.decode(await request.body() or b"{}", type=kind)
+    except msgspec.MsgspecError as error:
+        raise ProblemError(422, "Invalid request", str(error)) from error
+
+
+async def _join(service: "ContractVerifierService", name: str, asked: JoinAsked, by: str) -> dict[str, Any]:
+    account = await _ready(service, "environment", name)
+    user: accounts.IssuedUser | None = None
+    if service.provisioner.keys is not None:
+        user = accounts.environment_user(service.provisioner.keys, name, account.generation)
+        async with service.database.transaction() as tx:
+            await _issue(tx, account, user, by, service, replace=asked.replace)
+        service.provisioner.wake()
+    log.info("environment joined", environment=name, by=by, user=user.public if user else "")
+    return {
+        "environment": name,
+        "creds": user.credentials if user else "",
+        "user": user.public if user else "",
+        "natsUrl": service.verifier_settings.advertised_nats_url,
+    }
+
+
+async def _issue(
+    tx: Tx, account: Account, user: accounts.IssuedUser, by: str, service: "ContractVerifierService", *, replace: bool
+) -> None:
+    now = service.clock.wall()
+    current = await accounts_table.locked(tx, account.kind, account.name)
+    if current is None or current.generation != account.generation or current.state != "ready":
+        raise ProblemError(409, "Changed meanwhile", f"{account.name} was removed or registered anew; try again")
+    await accounts_table.issued(tx, account, user, by, now)
+    if replace and await accounts_table.revoke_users(tx, account, now, keep=user.public):
+        await accounts_table.set_state(tx, account, "wanted")  # has the revocation pushed
+
+
+async def _ready(service: "ContractVerifierService", kind: Kind, name: str) -> Account:
+    """Return a usable account. Raises ProblemError 404 for an unknown one, 503 if the broker does not play along."""
+    try:
+        account = await service.provisioner.ensure(kind, name)
+    except BusError as error:
+        detail = f"the broker did not take the account of {name}: {error}"
+        raise ProblemError(503, "Try again", detail, headers={"Retry-After": "2"}) from error
+    if account is None or account.state in ("ending", "ended"):
+        detail = f"no environment {name!r}; register its contract first (`landbridge env register`)"
+        raise ProblemError(404, "Not found", detail)
+    return msgspec.structs.replace(account, state="ready")
+
+
+async def _create_access(service: "ContractVerifierService", asked: access.Asked, by: str) -> dict[str, Any]:
+    try:
+        check_token(asked.name, "name")
+    except ValueError as error:
+        raise ProblemError(422, "Invalid name", str(error)) from error
+    access.check_asked(asked, service.projects)
+    now = service.clock.wall()
+    kept: list[access.Granted] = []
+
+    async def work(tx: Tx) -> Any:
+        granted, events = await access.grant(tx, asked, service.provisioner.keys, by, now)
+        kept[:] = [granted]
+        return events
+
+    await service.outbox.commit(work)
+    granted = kept[0]
+    project = access.project_of(granted.entry)
+    if granted.user is not None:
+        await _ready(service, "project", project)
+    service.provisioner.wake()
+    log.info("access granted", name=asked.name, role=granted.entry.role, by=by)
+    return {
+        **_shown(granted.entry),
+        "project": project,
+        "token": granted.token,
+        "creds": granted.user.credentials if granted.user else "",
+        "natsUrl": service.verifier_settings.advertised_nats_url,
+    }
+
+
+def _shown(entry: access.Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "role": entry.role,
+        "projects": list(entry.projects),
+        "issuedBy": entry.issued_by,
+        "at": entry.at.isoformat(),
+    }

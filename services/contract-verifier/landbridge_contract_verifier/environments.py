@@ -1,0 +1,217 @@
+"""What happens to one environment: registered, steered, proven, removed. Inside the caller's transaction.
+
+Each function returns the events that tell of it. Rows are locked environment by environment, in the order of names.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from landbridge.bus.envelope import Outbound
+from landbridge.domain.documents.read import Document
+from landbridge.domain.errors import Problem
+from landbridge.schema.wire.report_v1 import Evidence
+from landbridge.store import Tx
+from landbridge_contract_verifier import accounts_table, messages, repository
+from landbridge_contract_verifier.plan import Periods, plan, united
+from landbridge_contract_verifier.records import Record, clock_offset, judge, merge, refresh_at
+from landbridge_contract_verifier.versions import LIVE, Phase, Step, Version, due_step, register, superseded
+
+COALESCE: Final = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How versions and evidence are handled."""
+
+    periods: Periods
+    canary: timedelta
+    retiring: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Who asked for something, and by which message."""
+
+    source: str
+    id: str
+    by: str
+
+
+async def register_contract(
+    tx: Tx, document: Document, request: Request, now: datetime, rules: Rules
+) -> list[Outbound]:
+    """Take in a contract version. A repeated one changes nothing; one that contradicts is answered by a refusal."""
+    name, version = document.name, int(document.value["metadata"].get("version", 1))
+    body = document.canonical
+    digest = sha256(body).hexdigest()
+    await repository.enter(tx, name, now)
+    await repository.environment(tx, name)  # locks it
+    known = await repository.versions(tx, name)
+    registration = register(known, version, digest)
+    if registration.problem is not None:
+        submission = f"{name}@{version}" if not request.id else request.id
+        return [messages.refused(request.source, submission, [registration.problem], now)]
+    if registration.phase is None:
+        return []
+    await accounts_table.want(tx, "environment", name, now)
+    ended = superseded(known)
+    await repository.set_phases(tx, name, ended)
+    is_canary = registration.phase is Phase.CANARY
+    item = Version(
+        version=version,
+        phase=registration.phase,
+        sha256=digest,
+        document=body,
+        probes=_planned(document.value, version, known, rules.periods),
+        at=now,
+        until=now + rules.canary if is_canary else None,
+    )
+    await repository.add_version(tx, name, item, request.by)
+    versions = [*_changed(known, ended), item]
+    await repository.set_phase_due(tx, name, _phase_due(versions))
+    return _told(name, versions, now)
+
+
+def _planned(document: Mapping[str, Any], version: int, known: Sequence[Version], periods: Periods) -> Any:
+    earlier = [probe for item in known if item.phase in LIVE for probe in item.probes]
+    return plan(document["spec"], version, periods, earlier)
+
+
+def _told(name: str, versions: Sequence[Version], now: datetime) -> list[Outbound]:
+    events = [messages.contract_changed(name, versions, now)]
+    command = messages.probe_plan(name, versions)
+    return [*events, command] if command is not None else events
+
+
+async def replan(tx: Tx, name: str, periods: Periods) -> list[Outbound]:
+    """Bring the plans of live versions to the present rules and periods; tells the environment what changed."""
+    versions = await repository.versions(tx, name)
+    changed = False
+    planned: list[Version] = []
+    for item in versions:
+        probes = item.probes
+        if item.phase in LIVE:
+            spec = msgspec.json.decode(item.document)["spec"]
+            probes = plan(spec, item.version, periods, item.probes)
+            if probes != item.probes:
+                await repository.set_probes(tx, name, item.version, probes)
+                changed = True
+        planned.append(msgspec.structs.replace(item, probes=probes))
+    command = messages.probe_plan(name, planned) if changed else None
+    return [command] if command is not None else []
+
+
+async def remove(tx: Tx, name: str, now: datetime) -> list[Outbound]:
+    """Remove an environment: no versions, no evidence, and its account is ended. Nothing for an unknown one."""
+    found = await repository.environment(tx, name)
+    if found is None or found.removed:
+        return []
+    await repository.leave(tx, name)
+    await accounts_table.end(tx, "environment", name, now)
+    return [messages.contract_changed(name, [], now), messages.evidence(name, 0, [], now)]
+
+
+async def steer(tx: Tx, name: str, action: str, request: Request, reason: str, now: datetime) -> list[Outbound]:
+    """Pause, resume, drain or verify an environment. An unknown one, or an unknown action, is answered by a refusal."""
+    found = await repository.environment(tx, name)
+    if found is None or found.removed:
+        problem = Problem("environment", "unknown-environment", f"no environment {name!r} is registered")
+        return [messages.refused(request.source, request.id, [problem], now)]
+    if action == "verify":
+        return [messages.verify_now(name)]
+    if action not in _CONTROL:
+        expected = ", ".join((*_CONTROL, "verify"))
+        problem = Problem("action", "unknown-action", f"expected one of {expected}; found {action!r}")
+        return [messages.refused(request.source, request.id, [problem], now)]
+    paused, draining = _CONTROL[action]
+    await repository.set_control(tx, name, paused=paused, draining=draining)
+    return [messages.control(name, paused=paused, draining=draining, reason=reason, by=request.by, at=now)]
+
+
+_CONTROL: Final[Mapping[str, tuple[bool, bool]]] = {
+    "pause": (True, False),
+    "drain": (True, True),
+    "resume": (False, False),
+}
+
+
+async def take_evidence(tx: Tx, name: str, items: Sequence[Evidence], now: datetime, rules: Rules) -> list[Outbound]:
+    """Keep what an environment reported about its own claims. It is published soon, and canaries may pass by it."""
+    found = await repository.environment(tx, name)
+    if found is None or found.removed:
+        return []
+    versions = await repository.versions(tx, name)
+    planned = {probe.name: probe for probe in united(item.probes for item in versions if item.phase in LIVE)}
+    offset_s = clock_offset(items, found.clock_offset)
+    if offset_s != found.clock_offset:
+        await repository.set_clock_offset(tx, name, offset_s)
+    current = await repository.records(tx, name)
+    news, changed = merge(current, judge(items, planned, now, offset_s))
+    if not news:
+        return []
+    await repository.save_records(tx, name, news.values())
+    due = max(now, found.evidence_told + COALESCE) if changed else max(now, found.refresh_at)
+    await repository.evidence_due(tx, name, due)
+    return await _advance(tx, name, versions, {**current, **news}, now, rules)
+
+
+async def due(tx: Tx, name: str, now: datetime, rules: Rules) -> list[Outbound]:
+    """Do what is due for an environment whose row is locked: phases that change with time, evidence to publish."""
+    versions = await repository.versions(tx, name)
+    records = await repository.records(tx, name)
+    events = await _advance(tx, name, versions, records, now, rules)
+    return events or [await _tell_evidence(tx, name, versions, records, now)]
+
+
+async def _advance(
+    tx: Tx, name: str, versions: Sequence[Version], records: Mapping[str, Record], now: datetime, rules: Rules
+) -> list[Outbound]:
+    """Change phases as long as a change is due; the evidence is then told at once, for the version that is active."""
+    events: list[Outbound] = []
+    changed = False
+    while (step := due_step(versions, records, now, rules.retiring)) is not None:
+        changed = True
+        await repository.set_phases(tx, name, step.changes)
+        versions = _changed(versions, step.changes)
+        events += _failure(name, step, now)
+    if not changed:
+        return []
+    await repository.set_phase_due(tx, name, _phase_due(versions))
+    return [*events, *_told(name, versions, now), await _tell_evidence(tx, name, versions, records, now)]
+
+
+def _failure(name: str, step: Step, now: datetime) -> list[Outbound]:
+    if not step.failed:
+        return []
+    return [messages.refused("/services/contract-verifier", f"{name}@{step.failed}", step.problems, now)]
+
+
+async def _tell_evidence(
+    tx: Tx, name: str, versions: Sequence[Version], records: Mapping[str, Record], now: datetime
+) -> Outbound:
+    """Return the evidence of the version that takes work; evidence of a canary is nobody else's business yet."""
+    live = [item for item in versions if item.phase in LIVE]
+    shown = next((item for item in live if item.phase is Phase.ACTIVE), live[-1] if live else None)
+    probes = {probe.name for probe in shown.probes} if shown is not None else set()
+    counted = [record for probe, record in records.items() if probe in probes]
+    await repository.evidence_told(tx, name, now, refresh_at(counted, now))
+    return messages.evidence(name, shown.version if shown is not None else 0, counted, now)
+
+
+def _changed(versions: Iterable[Version], changes: Mapping[int, tuple[Phase, datetime | None]]) -> list[Version]:
+    changed = []
+    for item in versions:
+        phase, until = changes.get(item.version, (item.phase, item.until))
+        changed.append(msgspec.structs.replace(item, phase=phase, until=until))
+    return changed
+
+
+def _phase_due(versions: Iterable[Version]) -> datetime | None:
+    return min(
+        (item.until for item in versions if item.until is not None and item.phase is not Phase.RETIRED), default=None
+    )

@@ -1,0 +1,106 @@
+"""What the contract-verifier says, as messages."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from hashlib import sha256
+
+import msgspec
+
+from landbridge.bus import subjects
+from landbridge.bus.envelope import Outbound, event_type
+from landbridge.domain.documents.canonical import canonical_json
+from landbridge.domain.errors import Problem
+from landbridge.schema.wire import command_v1, event_v1
+from landbridge_contract_verifier.plan import united
+from landbridge_contract_verifier.records import Record, as_evidence
+from landbridge_contract_verifier.versions import LIVE, Phase, Version
+
+_encode = msgspec.json.Encoder().encode
+
+
+def contract_changed(environment: str, versions: Iterable[Version], at: datetime) -> Outbound:
+    """Return all versions of a contract that are not retired; none means that the environment was removed."""
+    shown = [item for item in versions if item.phase is not Phase.RETIRED]
+    event = event_v1.EnvironmentContractChanged(
+        environment=environment,
+        at=at,
+        versions=tuple(
+            event_v1.ContractVersion(
+                version=item.version, phase=item.phase.value, document=item.document, sha256=item.sha256
+            )
+            for item in sorted(shown, key=lambda item: item.version)
+        ),
+    )
+    return _environment("contract", environment, event)
+
+
+def evidence(environment: str, version: int, records: Iterable[Record], at: datetime) -> Outbound:
+    """Return the whole current evidence of an environment."""
+    items = as_evidence(records)
+    event = event_v1.EnvironmentEvidence(environment=environment, at=at, contract_version=version, items=items)
+    return _environment("evidence", environment, event)
+
+
+def control(environment: str, *, paused: bool, draining: bool, reason: str, by: str, at: datetime) -> Outbound:
+    event = event_v1.EnvironmentControl(
+        environment=environment, paused=paused, draining=draining, reason=reason, by=by, at=at
+    )
+    return _environment("control", environment, event)
+
+
+def _environment(kind: str, environment: str, event: msgspec.Struct) -> Outbound:
+    kind_of = event_type("environment", type(event).__name__)
+    return Outbound(subjects.environment(kind, environment), kind_of, _encode(event))
+
+
+def probe_plan(environment: str, versions: Sequence[Version]) -> Outbound | None:
+    """Return what the environment has to probe for all its live versions; None without any."""
+    live = sorted((item for item in versions if item.phase in LIVE), key=lambda item: item.version)
+    if not live:
+        return None
+    command = command_v1.ProbePlan(
+        contract_version=live[-1].version, contract=live[-1].document, probes=united(item.probes for item in live)
+    )
+    return _command(environment, "probe-plan", command)
+
+
+def verify_now(environment: str) -> Outbound:
+    return _command(environment, "verify", command_v1.VerifyNow())
+
+
+def _command(environment: str, kind: str, command: msgspec.Struct) -> Outbound:
+    kind_of = event_type("command", type(command).__name__)
+    return Outbound(subjects.command(environment, kind), kind_of, _encode(command))
+
+
+def refused(source: str, submission: str, problems: Iterable[Problem], at: datetime) -> Outbound:
+    """Return the refusal of what somebody asked for; it belongs to no project."""
+    event = event_v1.OperationRefused(
+        project=subjects.NO_PROJECT,
+        source=source,
+        submission=submission,
+        at=at,
+        problems=tuple(
+            event_v1.Problem(
+                path=p.path, line=p.line, column=p.column, code=p.code, message=p.message, suggestion=p.suggestion
+            )
+            for p in problems
+        ),
+    )
+    kind = event_type("operation", "OperationRefused")
+    return Outbound(subjects.operation("refused", subjects.NO_PROJECT), kind, _encode(event))
+
+
+def access(name: str, version: int, document: dict[str, object], at: datetime, *, deleted: bool = False) -> Outbound:
+    """Return an access entry; it holds the digest of the token, never the token."""
+    body = b"" if deleted else canonical_json(document)
+    entry = event_v1.CatalogueEntry(
+        kind="access",
+        name=name,
+        version=version,
+        document=body,
+        sha256=sha256(body).hexdigest() if body else "",
+        deleted=deleted,
+        at=at,
+    )
+    return Outbound(subjects.catalogue("access", name), event_type("catalogue", "CatalogueEntry"), _encode(entry))

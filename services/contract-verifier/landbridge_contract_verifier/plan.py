@@ -1,0 +1,143 @@
+"""Which probes prove a contract: pure, from the contract's claims alone.
+
+A probe is named after its claim and the contract version that introduced it (`connections.models@3`), so that the next
+version's plan keeps the names, and the evidence, of all claims that did not change.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from landbridge.domain import claims, probe_kinds
+from landbridge.domain.documents.canonical import canonical_json
+from landbridge.schema.wire.command_v1 import Probe
+
+# What an executor can prove. A claim that cannot be probed there stays without evidence: work that needs it waits.
+_EVERY_BOUNDARY: Final = ("identity", "network", "admission", "tenancy", "controlPlane")
+_BOUNDARIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "process": ("identity",),
+    "simulated": _EVERY_BOUNDARY,
+    "kubernetes": _EVERY_BOUNDARY,
+    "slurm": ("identity",),
+    "managed-endpoint": ("identity",),
+}
+_BOUNDARY_CLAIM: Final = {
+    "identity": claims.IDENTITY,
+    "network": claims.NETWORK,
+    "admission": claims.ADMISSION,
+    "tenancy": claims.TENANCY,
+    "controlPlane": claims.CONTROL_PLANE,
+}
+# A managed endpoint cannot stop by itself; its work counts as `continue`.
+_NO_SELF_STOP: Final = frozenset({"managed-endpoint"})
+# An environment may claim hundreds of connections; their probes are spread over more time rather than run at once.
+_CONNECTIONS_PER_PERIOD: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """How often each kind is probed, in seconds; evidence lives for `missed_until_expiry` + 1 periods."""
+
+    connection_s: int = 15
+    capacity_s: int = 60
+    runtime_s: int = 60
+    boundary_s: int = 60
+    link_s: int = 300
+    self_stop_s: int = 600
+    missed_until_expiry: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A probe before it has its name and its times."""
+
+    claim: str
+    kind: str
+    claimed: object
+    period_s: int
+    timeout_s: int
+    parameters: Mapping[str, str]
+    suffix: str = ""
+
+
+def plan(spec: Mapping[str, Any], version: int, periods: Periods, earlier: Iterable[Probe] = ()) -> tuple[Probe, ...]:
+    """Return the probes for a contract's `spec`, sorted by name; unchanged ones keep their names from `earlier`."""
+    names = {_content(probe): probe.name for probe in earlier}
+    probes = (_probe(draft, version, periods.missed_until_expiry, names) for draft in _drafts(spec, periods))
+    return tuple(sorted(probes, key=lambda probe: probe.name))
+
+
+def united(plans: Iterable[Sequence[Probe]]) -> tuple[Probe, ...]:
+    """Return what an environment has to run for several contract versions at once, each probe once."""
+    found = {probe.name: probe for probes in plans for probe in probes}
+    return tuple(found[name] for name in sorted(found))
+
+
+def required(probes: Sequence[Probe]) -> tuple[Probe, ...]:
+    """Return the probes that a new version must pass before it takes work: all but measurements of links."""
+    return tuple(probe for probe in probes if probe.kind != probe_kinds.LINK)
+
+
+def _content(probe: Probe) -> bytes:
+    return canonical_json([probe.claim, probe.kind, dict(probe.parameters)])
+
+
+def _probe(draft: _Draft, version: int, missed: int, names: Mapping[bytes, str]) -> Probe:
+    probe = Probe(
+        name=f"{draft.claim}{draft.suffix}@{version}",
+        claim=draft.claim,
+        kind=draft.kind,
+        period_seconds=draft.period_s,
+        timeout_seconds=draft.timeout_s,
+        expiry_seconds=draft.period_s * (missed + 1) + draft.timeout_s,
+        parameters={"claimed": canonical_json(draft.claimed).decode(), **draft.parameters},
+    )
+    return msgspec.structs.replace(probe, name=names.get(_content(probe), probe.name))
+
+
+def _drafts(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
+    runtime = spec.get("runtime") or {}
+    executor = str(runtime.get("executor", ""))
+    yield _Draft(claims.RUNTIME, probe_kinds.WORKLOAD, runtime, periods.runtime_s, 30, {})
+    yield _Draft(claims.CLOCK, probe_kinds.CLOCK, None, periods.runtime_s, 10, {})
+    if executor not in _NO_SELF_STOP:
+        yield _Draft(claims.SELF_STOP, probe_kinds.SELF_STOP, runtime, periods.self_stop_s, 120, {})
+    for name, offer in _items(spec, "classes"):
+        claim = claims.capability_class(name)
+        yield _Draft(claim, probe_kinds.CAPACITY, offer, periods.capacity_s, 30, {"class": name})
+    yield from _connections(spec, periods)
+    for name, offer in _items(spec, "storage"):
+        yield _Draft(claims.storage(name), probe_kinds.STORAGE, offer, periods.capacity_s, 30, {"storage": name})
+    for name, offer in _items(spec, "links"):
+        yield _Draft(claims.link(name), probe_kinds.LINK, offer, periods.link_s, 60, {"environment": name})
+    yield from _boundaries(spec, executor, periods)
+
+
+def _connections(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
+    offers = _items(spec, "connections")
+    period_s = periods.connection_s * (1 + (len(offers) - 1) // _CONNECTIONS_PER_PERIOD) if offers else 0
+    for name, offer in offers:
+        parameters = {
+            "connection": name,
+            "type": str(offer.get("type", "")),
+            "access": str(offer.get("access") or "read-only"),
+        }
+        yield _Draft(claims.connection(name), probe_kinds.CONNECTION, offer, period_s, 5, parameters)
+
+
+def _boundaries(spec: Mapping[str, Any], executor: str, periods: Periods) -> Iterator[_Draft]:
+    """Two probes for each boundary: what must be let through is, and what must be refused is."""
+    stated = spec.get("boundaries") or {}
+    for section in _BOUNDARIES.get(executor, ()):
+        if not stated.get(section):
+            continue
+        for expect in (probe_kinds.ALLOWED, probe_kinds.REFUSED):
+            parameters = {"boundary": section, "expect": expect}
+            claim = _BOUNDARY_CLAIM[section]
+            yield _Draft(claim, probe_kinds.BOUNDARY, stated[section], periods.boundary_s, 30, parameters, f".{expect}")
+
+
+def _items(spec: Mapping[str, Any], section: str) -> list[tuple[str, Mapping[str, Any]]]:
+    return sorted((spec.get(section) or {}).items())
