@@ -96,6 +96,10 @@ class OperationState(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
     """Environments that the current round must not choose."""
     decision_id: str = ""
+    contract_version: int = 0
+    """Of the verdict behind the current offer; 0 = not known."""
+    valid_until: int = 0
+    """Until when that verdict holds; 0 = until something changes."""
     checkpoint: str = ""
     """Manifest of the latest sealed checkpoint."""
 
@@ -125,6 +129,8 @@ class Decided(msgspec.Struct, frozen=True):
     round: int
     environment: str
     decision_id: str = ""
+    contract_version: int = 0
+    valid_until: int = 0
 
 
 class Waiting(msgspec.Struct, frozen=True):

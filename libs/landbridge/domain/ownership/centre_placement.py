@@ -28,6 +28,7 @@ from landbridge.domain.ownership.centre_model import (
     Waiting,
 )
 from landbridge.domain.ownership.centre_shared import end, event, is_owned, is_terminal, leave, move, set_condition
+from landbridge.domain.ownership.leases import PASSING_REFUSALS
 from landbridge.domain.ownership.policy import Timing
 from landbridge.domain.ownership.rules import Rules
 
@@ -53,6 +54,8 @@ def _decided(state: OperationState, decided: Decided, now: int, _rules: Rules, t
         epoch=state.epoch.following(state.generation),
         environment=decided.environment,
         decision_id=decided.decision_id,
+        contract_version=decided.contract_version,
+        valid_until=decided.valid_until,
         placement=PlacementState.OFFERED,
         grant_term=0,
         former=former,
@@ -98,19 +101,19 @@ def _claim(state: OperationState, claim: Claim, now: int, rules: Rules, _timing:
         return Decision(state, (RefuseClaim(claim.epoch, "unknown-epoch"), alarm))
     refusal = _why_not(state, claim, rules)
     if refusal:
-        return Decision(state, (RefuseClaim(claim.epoch, refusal, refusal in _ONLY_FOR_NOW),))
+        return Decision(state, (RefuseClaim(claim.epoch, refusal, refusal in PASSING_REFUSALS),))
     if is_owned(state):
         if claim.term > state.grant_term:
             state = replace(state, grant_term=claim.term)
         return Decision(state, (Grant(claim.epoch, claim.term),))
-    if claim.stale_verdict:
-        back = leave(state, Phase.QUEUED, now, reason=claim.stale_verdict)
-        return Decision(back.state, (*back.effects, RefuseClaim(claim.epoch, claim.stale_verdict)))
+    stale = claim.stale_verdict
+    if not stale and 0 < state.valid_until <= now:
+        stale = "verdict-expired"
+    if stale:
+        back = leave(state, Phase.QUEUED, now, reason=stale)
+        return Decision(back.state, (*back.effects, RefuseClaim(claim.epoch, stale)))
     state = replace(state, placement=PlacementState.CLAIMED, grant_term=claim.term, timer=Timer.NONE, due_at=0)
     return Decision(state, (Grant(claim.epoch, claim.term),))
-
-
-_ONLY_FOR_NOW = frozenset({"recovering", "stale-term"})
 
 
 def _why_not(state: OperationState, claim: Claim, rules: Rules) -> str:

@@ -1,8 +1,8 @@
 """The fencing token of a placement and the fixed name that it gives to its slot."""
 
-import hashlib
-
 import msgspec
+
+from landbridge.domain import ids
 
 
 class Epoch(msgspec.Struct, frozen=True, order=True):
@@ -38,8 +38,7 @@ def parse_epoch(text: str) -> Epoch:
 
 def slot_name(operation: str, epoch: Epoch) -> str:
     """Return the fixed name of the slot of (operation, epoch): whoever creates it a second time collides."""
-    digest = hashlib.sha256(operation.encode()).hexdigest()[:20]
-    return f"op-{digest}-e{epoch.generation}-{epoch.counter}"
+    return ids.slot_name(operation, epoch.generation, epoch.counter)
 
 
 def first_term(generation: int) -> int:

@@ -12,6 +12,11 @@ from msgspec.structs import replace
 from landbridge.domain.ownership.policy import DEFAULT_TIMING, Disconnection, OnDisconnect, Timing
 from landbridge.domain.ownership.rules import PRODUCTION, Rules
 
+PASSING_REFUSALS = frozenset({"stale-term", "reconciling", "recovering"})
+"""Reasons for which a claim is refused only for now: claim again, in the term then held."""
+DISPLACED = "displaced"
+"""Reason for which a dispatcher must end: another one has taken its place."""
+
 # -- the environment's side -------------------------------------------------------------------------------------------
 
 

@@ -50,11 +50,12 @@ class Retries(msgspec.Struct, frozen=True):
     limit: int = 0
     backoff_ms: int = 60_000
     except_exit_codes: tuple[int, ...] = ()
+    max_backoff_ms: int = RETRY_BACKOFF_MAX_MS
 
     def wait_ms(self, failures: int) -> int:
-        """Wait before the next attempt, doubled after each failure, at most an hour."""
+        """Wait before the next attempt, doubled after each failure up to the longest pause."""
         doubled: int = self.backoff_ms << min(max(failures - 1, 0), 20)
-        return min(doubled, RETRY_BACKOFF_MAX_MS)
+        return min(doubled, max(self.max_backoff_ms, self.backoff_ms))
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,110 @@
+"""What the coordinator reads of an accepted operation: retries, queue time, disconnection, needed features."""
+
+from base64 import b64decode
+from collections import OrderedDict
+
+import msgspec
+
+from landbridge.domain.features import needed_features
+from landbridge.domain.ownership.policy import Disconnection, Retries
+from landbridge_dispatch.specification import DeclaredDisconnection, Lifecycle, disconnection_of, milliseconds
+
+QUEUE_TIMEOUT_MS = 86_400_000
+RETRY_BACKOFF_MS = 60_000
+_MEMO = 4096
+
+
+class DeclaredRetries(msgspec.Struct, frozen=True, rename="camel"):
+    """Retries as written."""
+
+    limit: int = 0
+    backoff: str = ""
+    max_backoff: str = ""
+    except_exit_codes: tuple[int, ...] = ()
+
+
+class DeclaredLifecycle(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of a lifecycle that the coordinator acts on, as written."""
+
+    queue_timeout: str = ""
+    stop_grace: str = ""
+    retries: DeclaredRetries = DeclaredRetries()
+    disconnection: DeclaredDisconnection = DeclaredDisconnection()
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """The same, as numbers."""
+
+    policy: Disconnection
+    retries: Retries
+    queue_timeout_ms: int
+    features: tuple[str, ...]
+
+
+class Specification(msgspec.Struct, frozen=True):
+    """An accepted operation's bytes, ready to travel, with what they declare."""
+
+    sha256: bytes
+    body: bytes
+    raw: msgspec.Raw
+    """The bytes as a JSON text in base64: copied into offers and requests to place again as it stands."""
+    declared: Declared
+
+
+class _Document(msgspec.Struct, frozen=True):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    lifecycle: DeclaredLifecycle = DeclaredLifecycle()
+
+
+_document = msgspec.json.Decoder(_Document)
+_spec = msgspec.json.Decoder(_Spec)
+
+
+def declare(body: bytes) -> Declared:
+    """Read an effective specification. Raises msgspec.MsgspecError or ValueError for what intake would refuse."""
+    text = _document.decode(body).spec
+    lifecycle = _spec.decode(text).lifecycle
+    retries = lifecycle.retries
+    told = Retries(
+        limit=retries.limit,
+        backoff_ms=milliseconds(retries.backoff, RETRY_BACKOFF_MS),
+        except_exit_codes=retries.except_exit_codes,
+        max_backoff_ms=milliseconds(retries.max_backoff, Retries().max_backoff_ms),
+    )
+    policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
+    queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)
+    return Declared(policy, told, queue_timeout_ms, needed_features(msgspec.json.decode(text)))
+
+
+def as_raw(body: bytes) -> msgspec.Raw:
+    """Return bytes as the JSON text that the wire carries."""
+    return msgspec.Raw(msgspec.json.encode(body))
+
+
+class Specifications:
+    """Specifications by hash, the latest few thousand. Applications submit the same shape many times."""
+
+    def __init__(self) -> None:
+        self._memo: OrderedDict[bytes, Specification] = OrderedDict()
+
+    def get(self, sha256: bytes) -> Specification | None:
+        found = self._memo.get(sha256)
+        if found is not None:
+            self._memo.move_to_end(sha256)
+        return found
+
+    def keep(self, specification: Specification) -> None:
+        self._memo[specification.sha256] = specification
+        if len(self._memo) > _MEMO:
+            self._memo.popitem(last=False)
+
+    def read(self, sha256: bytes, raw: msgspec.Raw) -> Specification:
+        """Return the specification that a message carries; it is kept once its transaction is committed."""
+        known = self._memo.get(sha256)
+        if known is not None:
+            return known
+        body = b64decode(msgspec.json.decode(raw, type=str))
+        return Specification(sha256, body, msgspec.Raw(bytes(raw)), declare(body))

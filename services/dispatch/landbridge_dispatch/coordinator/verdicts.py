@@ -1,0 +1,71 @@
+"""What the centre knows of environments beside their leases: live contract versions, control, measured self-stop."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from landbridge.bus import subjects
+from landbridge.bus.envelope import Inbound
+from landbridge.domain import claims
+from landbridge.schema.wire.event_v1 import EnvironmentContractChanged, EnvironmentControl, EnvironmentEvidence
+from landbridge.schema.wire.report_v1 import EvidenceResult
+
+_TAKES_WORK = frozenset({"canary", "active"})
+_contract = msgspec.json.Decoder(EnvironmentContractChanged)
+_control = msgspec.json.Decoder(EnvironmentControl)
+_evidence = msgspec.json.Decoder(EnvironmentEvidence)
+
+
+class Verdicts:
+    """Each replica's view, from the last message of each subject."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, frozenset[int]] = {}
+        self._closed: dict[str, bool] = {}
+        self._self_stop: dict[str, datetime] = {}
+
+    def apply_contract(self, message: Inbound) -> None:
+        changed = _contract.decode(message.body)
+        name = subjects.environment_of(message.subject)
+        if changed.versions:
+            self._versions[name] = frozenset(v.version for v in changed.versions if v.phase in _TAKES_WORK)
+        else:
+            self._versions.pop(name, None)
+
+    def apply_control(self, message: Inbound) -> None:
+        control = _control.decode(message.body)
+        self._closed[subjects.environment_of(message.subject)] = control.paused or control.draining
+
+    def apply_evidence(self, message: Inbound) -> None:
+        name = subjects.environment_of(message.subject)
+        proven = [
+            item.expires
+            for item in _evidence.decode(message.body).items
+            if item.claim == claims.SELF_STOP and item.result is EvidenceResult.PROVEN
+        ]
+        if proven:
+            self._self_stop[name] = max(proven)
+        else:
+            self._self_stop.pop(name, None)
+
+    def names(self) -> Iterable[str]:
+        """Return all registered environments."""
+        return self._versions
+
+    def is_registered(self, environment: str) -> bool:
+        return environment in self._versions
+
+    def stale(self, environment: str, contract_version: int) -> str:
+        """Say why the verdict behind an offer no longer holds; empty if it does, or cannot be told."""
+        if self._closed.get(environment, False):
+            return "environment-paused"
+        versions = self._versions.get(environment)
+        if versions is not None and contract_version and contract_version not in versions:
+            return "contract-changed"
+        return ""
+
+    def self_stop_verified(self, environment: str, now: datetime) -> bool:
+        """Whether the environment's verifier measured, and not too long ago, that work stops by itself there."""
+        expires = self._self_stop.get(environment)
+        return expires is not None and now < expires
