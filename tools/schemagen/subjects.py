@@ -3,10 +3,11 @@
 import re
 from itertools import product
 
+from landbridge.bus import subjects
 from schemagen.model import Packages
 
 # Documents have no subject of their own; this is where applications publish them.
-_DOCUMENTS = {"Operation": ("lb.v1.submit.*",)}
+_DOCUMENTS = {"Operation": (subjects.submit(subjects.ANY),)}
 
 
 def patterns_of(message: str, packages: Packages) -> tuple[str, ...]:
