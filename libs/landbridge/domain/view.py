@@ -75,6 +75,7 @@ class View:
         self.catalogue: Catalogue = build_catalogue(())
         self.candidates: dict[str, tuple[Candidate, ...]] = {}
         self.revision = 0
+        self.shape_revision = 0  # grows only when contracts or catalogue change, not with evidence, links or control
         self.environments_sequence = 0
         self.catalogue_sequence = 0
         self._parts: dict[str, _Parts] = {}
@@ -122,6 +123,7 @@ class View:
     def settle(self) -> Changes:
         """Bring catalogue and candidates up to date with what was applied."""
         dirty, self._dirty = self._dirty, set()
+        self.shape_revision += self._catalogue_dirty
         renewed = self._catalogue_dirty and self._renew_catalogue()
         if renewed:
             dirty = set(self._parts) | dirty

@@ -19,7 +19,7 @@ CAUSES: list[tuple[Candidate, NoPlace, str]] = [
     (an_environment(evidence={"classes.cpu-general": LATE}), NoPlace.UNVERIFIED, "compute"),
     (an_environment(evidence={claims.RUNTIME: None}), NoPlace.UNVERIFIED, "evidence"),
     (an_environment(control=Control(paused=True)), NoPlace.UNAVAILABLE, "control"),
-    (an_environment(link=Link(LinkState.LOST)), NoPlace.MISCONFIGURED, "link"),
+    (an_environment(link=Link(LinkState.LOST)), NoPlace.UNAVAILABLE, "link"),
 ]
 
 

@@ -18,8 +18,8 @@ class DispatcherFeatures(Rule):
     def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
         link = candidate.link
         missing = [feature for feature in requirements.features if feature not in link.features]
-        # Before its first hello nothing is known of the dispatcher, and the link itself says so.
-        if not missing or link.state is LinkState.NEVER:
+        # Where nothing is known of the dispatcher, the link itself says so.
+        if not missing or (not link.features and link.state is not LinkState.CONNECTED):
             return OK
         found = f"a dispatcher that understands {listed(link.features)}"
         return (Violation(self.name, "feature-missing", Kind.MISCONFIGURED, listed(missing), found),)

@@ -1,0 +1,176 @@
+"""What is known of each requirement class: its newest verdict, and the plan by which its operations are admitted."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from landbridge.domain.candidate import Candidate
+from landbridge.domain.catalogue import Catalogue, Policy
+from landbridge.domain.eligibility_index import EligibilityIndex
+from landbridge.domain.ledger import demand
+from landbridge.domain.placement import Order
+from landbridge.domain.preferences import Observed
+from landbridge.domain.queues import Plan
+from landbridge.domain.ranking_cache import RankingCache
+from landbridge.domain.requirements import RequirementClass, Requirements, from_class_body
+from landbridge.domain.view import View
+from landbridge.domain.weighing import policy_for, policy_version, weights_for
+from landbridge_ranking.messages import Assessment, Verdict, read_assessment
+
+MOST_CLASSES: Final = 20_000
+_ALWAYS: Final = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Entry:
+    """One class. `raw` is the assessment as it came; the plan was made for `stamp`."""
+
+    requirement_class: RequirementClass
+    assessment: Assessment
+    raw: bytes
+    plan: Plan | None = None
+    policy: str = ""
+    stamp: tuple[str, int, int] = ("", -1, -1)
+
+    @property
+    def requirements(self) -> Requirements:
+        return self.requirement_class.requirements
+
+    def version_in(self, environment: str) -> int:
+        """Return the contract version that was judged."""
+        found = (v.contract_version for v in self.assessment.environments if v.environment == environment)
+        return next(found, 0)
+
+
+class Book:
+    """The classes, and the replica's own view, from which they are measured and verdicts are renewed."""
+
+    def __init__(self) -> None:
+        self.view = View()
+        self.index = EligibilityIndex()
+        self.rankings = RankingCache()
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+
+    def __getitem__(self, key: str) -> Entry:
+        return self._entries[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def settle(self) -> bool:
+        """Bring the index up to date with the view; tell whether anything changed."""
+        if not self.view.unsettled:
+            return False
+        changes = self.view.settle()
+        for name in sorted(changes.environments):
+            self.index.set_environment(name, self.view.candidates.get(name, ()))
+        return bool(changes)
+
+    def observe(self, observed: dict[str, Observed]) -> None:
+        self.rankings.observe(observed)
+
+    def take(self, raw: bytes) -> tuple[str, bool]:
+        """Take on an assessment unless a newer one is known; return its class and whether it was taken on."""
+        found = read_assessment.decode(raw)
+        key = found.requirement_class
+        known = self._entries.get(key)
+        if known is None:
+            self._entries[key] = Entry(from_class_body(found.requirements), found, raw)
+            return key, True
+        self._entries.move_to_end(key)
+        if found.age < known.assessment.age:
+            return key, False
+        same = found.id == known.assessment.id
+        known.assessment, known.raw = found, raw
+        if same and known.plan is not None:
+            known.plan.valid_until.update((v.environment, v.valid_until) for v in found.environments if v.eligible)
+        return key, not same
+
+    def plan(self, key: str) -> Plan:
+        """Return the plan of a class by its newest verdict, the newest contracts, and what is observed."""
+        entry = self._entries[key]
+        stamp = (entry.assessment.id, self.view.shape_revision, self.rankings.version)
+        if entry.plan is None or entry.stamp != stamp:
+            entry.plan, entry.policy = self._make(entry)
+            entry.stamp = stamp
+        return entry.plan
+
+    def revalidate(self, bucket: str, environment: str, now: datetime) -> datetime | None:
+        """Judge a class by this replica's own view where its verdict has run out: the same function, newer evidence."""
+        entry = self._entries.get(bucket)
+        if entry is None:
+            return None
+        self.settle()
+        assessment = self.index.assess(entry.requirement_class, now)
+        for verdict in assessment.verdicts:
+            if verdict.environment == environment:
+                return None if verdict.violations else verdict.valid_until or _ALWAYS
+        return None
+
+    def prune(self, keep: set[str]) -> None:
+        """Forget classes that have not been used for longest, but none of `keep`."""
+        for key in list(self._entries):
+            if len(self._entries) <= MOST_CLASSES:
+                return
+            if key not in keep:
+                del self._entries[key]
+
+    # -- making plans -------------------------------------------------------------------------------------------------
+
+    def _make(self, entry: Entry) -> tuple[Plan, str]:
+        catalogue, requirements = self.view.catalogue, entry.requirements
+        policy = policy_for(requirements, catalogue)
+        eligible = self._candidates(entry.assessment.environments, hopeful=False)
+        plan = Plan(
+            queue=requirements.queue,
+            project=requirements.project,
+            priority=_priority(requirements, catalogue),
+            weight=catalogue.projects[requirements.project].weight
+            if requirements.project in catalogue.projects
+            else 1.0,
+            order=self._order(entry, policy, eligible),
+            amounts={candidate.environment: demand(requirements, candidate) for candidate in eligible},
+            valid_until={v.environment: v.valid_until for v in entry.assessment.environments if v.eligible},
+            overflow_after=timedelta(milliseconds=policy.overflow_after_ms),
+            nobody=_nobody(entry.assessment),
+        )
+        return plan, policy_version(policy, catalogue, requirements.project)
+
+    def _order(self, entry: Entry, policy: Policy, eligible: list[Candidate]) -> Order | None:
+        if not eligible:
+            return None
+        return self.rankings.ranked(
+            entry.requirement_class,
+            eligible,
+            weights_for(entry.requirements, self.view.catalogue, policy),
+            hopeful=self._candidates(entry.assessment.environments, hopeful=True),
+            overflow_allowed=policy.overflow_allowed,
+        )
+
+    def _candidates(self, verdicts: tuple[Verdict, ...], *, hopeful: bool) -> list[Candidate]:
+        """Return the candidates that verdicts are about, in the version that was judged, else the newest."""
+        found = []
+        for verdict in verdicts:
+            if not (verdict.hopeful if hopeful else verdict.eligible):
+                continue
+            versions = self.view.candidates.get(verdict.environment, ())
+            judged = (c for c in versions if c.contract_version == verdict.contract_version)
+            candidate = next(judged, versions[0] if versions else None)
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+
+def _priority(requirements: Requirements, catalogue: Catalogue) -> int:
+    queue = catalogue.queues.get(requirements.queue)
+    return queue.priority_of(requirements.priority) if queue is not None else 0
+
+
+def _nobody(assessment: Assessment) -> str:
+    if assessment.condition == "unplaceable":
+        return "no environment can run it any more"
+    return "no environment is eligible for now"

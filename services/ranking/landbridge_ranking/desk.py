@@ -1,0 +1,163 @@
+"""The admitter's desk: everything it holds in memory, equal to what its tables say whenever no transaction is open.
+
+Transactions take turns. One that is not kept leaves the desk soiled, and the next one reads the tables again first.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from landbridge.domain.admission import Admission
+from landbridge.domain.ledger import Ledger, Limits
+from landbridge.domain.queues import Ticket, WaitReason
+from landbridge.runtime import logs
+from landbridge.runtime.failures import TransientFailure
+from landbridge.store import Tx
+from landbridge_ranking import store
+from landbridge_ranking.book import Book
+from landbridge_ranking.observing import Observations
+
+log = logs.get(__name__)
+
+MOST_DECISIONS: Final = 10_000
+MOST_EMPTY_BUCKETS: Final = 2_000
+MOST_LEFT: Final = 10_000
+SILENCE_S: Final = 10
+
+
+class Told(NamedTuple):
+    """What operations of a bucket were last told they wait for, and when. None: some were not told anything yet."""
+
+    reason: WaitReason | None
+    at: datetime
+
+
+class Desk:
+    """Admission, ledger and what goes with them. `fence` 0: this replica stands by."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.observations = Observations()
+        self.fence = 0
+        self.deposed = asyncio.Event()
+        self.wanted = asyncio.Event()  # a turn without messages
+        self.kept_decisions: OrderedDict[str, None] = OrderedDict()
+        self._turn = asyncio.Lock()
+        self._soiled = True
+        self._wipe()
+
+    def _wipe(self) -> None:
+        self.admission = Admission(
+            Ledger(), Limits(self.book.view.catalogue, self.book.view.capacity()), revalidate=self.book.revalidate
+        )
+        self.admitted_at: dict[str, datetime] = {}
+        self.waiting: set[str] = set()  # operations that have a row in the table
+        self.told: dict[str, Told] = {}
+        self.kept_assessments: dict[str, str] = {}
+        self.next_position = 1
+        self.tell_at: datetime | None = None  # when a reason that has changed may be told
+        self.left: OrderedDict[str, str] = OrderedDict()  # environments of operations that were freed lately
+        self.observed_anew = False
+        self._shape = -1
+
+    # -- taking turns -------------------------------------------------------------------------------------------------
+
+    async def enter(self, tx: Tx) -> None:
+        """Begin a transaction's turn: nobody else changes the desk, and nobody else admits, until it ends.
+
+        Raises TransientFailure if another replica has become the admitter.
+        """
+        await self._turn.acquire()
+        tx.after_commit(self._turn.release)
+        tx.after_rollback(self._spill)
+        if await store.hold_fence(tx, SILENCE_S) != self.fence:
+            self.deposed.set()
+            raise TransientFailure(0.1, "another replica admits now")
+        if self._soiled:
+            await self._load(tx)
+
+    def _spill(self) -> None:
+        self._soiled = True
+        self._turn.release()
+
+    def soil(self) -> None:
+        """Have everything read again: it is not known what the tables say."""
+        self._soiled = True
+
+    async def _load(self, tx: Tx) -> None:
+        """Read the tables into memory."""
+        self.book.settle()
+        self._wipe()
+        for charge, at in await store.charges(tx):
+            self.admission.ledger.charge(charge)
+            self.admitted_at[charge.operation] = at
+        for raw in await store.assessments(tx):
+            key, _ = self.book.take(raw)
+            if self.book[key].raw == raw:
+                self.kept_assessments[key] = self.book[key].assessment.id
+        self._load_waiting(await store.waiting(tx))
+        self.observations.load(await store.observations(tx))
+        self._soiled = False
+        log.info("ledger loaded", charges=len(self.admission.ledger), waiting=len(self.waiting))
+
+    def _load_waiting(self, rows: Iterable[tuple[str, Ticket, str]]) -> None:
+        for key, ticket, reason in rows:
+            self.waiting.add(ticket.operation)
+            self.next_position = max(self.next_position, ticket.position + 1)
+            if key not in self.admission.buckets:
+                self.admission.set_plan(key, self.book.plan(key))
+                self.told[key] = Told(WaitReason(reason), ticket.since)
+            self.admission.arrive(key, [ticket])
+
+    # -- keeping up with the world ------------------------------------------------------------------------------------
+
+    def refresh(self, now: datetime) -> bool:
+        """Take on what changed in the view and in what is observed; tell whether anything did."""
+        changed = self.book.settle()
+        if self.observations.due(now):
+            before = self.book.rankings.version
+            self.observed_anew = True
+            self.book.observe(self.observations.snapshot(now))
+            changed |= self.book.rankings.version != before
+        view, admission = self.book.view, self.admission
+        shape = (view.shape_revision << 32) + self.book.rankings.version
+        if changed or shape != self._shape:
+            capacity = view.capacity()
+            if admission.limits.catalogue is not view.catalogue or admission.limits.capacity != capacity:
+                admission.set_limits(Limits(view.catalogue, capacity))
+            if shape != self._shape:
+                self._renew_plans()
+            self._shape = shape
+            admission.wake_hopeless()
+        return changed
+
+    def _renew_plans(self) -> None:
+        for key, bucket in self.admission.buckets.items():
+            if bucket.tickets:
+                self.renew_plan(key)
+
+    def renew_plan(self, key: str) -> None:
+        """Give a bucket the newest plan of its class, if that is another one."""
+        plan = self.book.plan(key)
+        bucket = self.admission.buckets.get(key)
+        if bucket is None or bucket.plan is not plan:
+            self.admission.set_plan(key, plan)
+
+    def leave(self, operation: str, environment: str) -> None:
+        """Remember for a while where an operation was: why it left is told by another event."""
+        self.left[operation] = environment
+        if len(self.left) > MOST_LEFT:
+            self.left.popitem(last=False)
+
+    def tidy(self) -> None:
+        """Keep memory in bounds, and ask for another turn if this one was cut short."""
+        if self.admission.has_more:
+            self.wanted.set()
+        if len(self.admission.buckets) > MOST_EMPTY_BUCKETS:
+            for key in self.admission.drop_empty():
+                self.told.pop(key, None)
+        self.book.prune(set(self.admission.buckets))
+        while len(self.kept_decisions) > MOST_DECISIONS:
+            self.kept_decisions.popitem(last=False)

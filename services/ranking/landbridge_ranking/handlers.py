@@ -1,0 +1,150 @@
+"""A batch of messages, or none at all: fold what happened, admit what can be admitted, write and tell it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from landbridge.bus import subjects
+from landbridge.bus.envelope import Inbound, Outbound
+from landbridge.domain.queues import Ticket
+from landbridge.runtime.clock import Clock
+from landbridge.runtime.failures import PermanentFailure
+from landbridge.store import Tx
+from landbridge_ranking import messages, store
+from landbridge_ranking.desk import Desk
+from landbridge_ranking.results import Results
+
+# One pass admits so many at most; what is left is admitted by the next, at once.
+MOST_ADMITTED: Final = 2000
+
+
+@dataclass(slots=True)
+class Work:
+    """What a batch says. Rounds of `freed` are the last ones that are freed; `ended` need no place any more."""
+
+    assessed: list[tuple[bytes, tuple[tuple[str, int], ...]]] = field(default_factory=list)
+    freed: list[tuple[str, int]] = field(default_factory=list)
+    ended: dict[str, messages.Ended] = field(default_factory=dict)
+    requeued: dict[str, messages.Requeued] = field(default_factory=dict)
+
+
+class RankingHandler:
+    """Handles assessments, releases and ends in the admitter's turn. With an empty batch it only tries again."""
+
+    def __init__(self, desk: Desk, clock: Clock) -> None:
+        self._desk = desk
+        self._clock = clock
+        self._encoder = messages.DecisionEncoder()
+
+    async def __call__(self, tx: Tx, batch: Sequence[Inbound]) -> Sequence[Outbound]:
+        work = read(batch)
+        desk = self._desk
+        await desk.enter(tx)
+        now = self._clock.wall()
+        desk.refresh(now)
+        results = Results(desk, self._encoder, now)
+        self._release(work, results)
+        arrived = await self._arrive(tx, work, now)
+        results.admitted = desk.admission.admit(now, MOST_ADMITTED)
+        events = await results.write(tx, arrived)
+        desk.tidy()
+        return events
+
+    # -- what happened ------------------------------------------------------------------------------------------------
+
+    def _release(self, work: Work, results: Results) -> None:
+        """Give back what ended or was freed, and note how it went."""
+        desk = self._desk
+        for operation, round_ in work.freed:
+            charge = desk.admission.release(operation, round_)
+            if charge is not None:
+                results.released.append(operation)
+                desk.leave(operation, charge.environment)
+                desk.admitted_at.pop(operation, None)
+        for operation, requeued in work.requeued.items():
+            self._note_attempt(operation, requeued)
+            ticket = desk.admission.waiting(operation)
+            if ticket is not None and ticket.round < requeued.round:
+                results.gone |= desk.admission.forget({operation})
+        for operation, event in work.ended.items():
+            results.closed.append(operation)
+            charge = desk.admission.release(operation)
+            admitted_at = desk.admitted_at.pop(operation, None)
+            if charge is None:
+                continue
+            desk.observations.ended(charge.environment, event.reason)
+            if admitted_at is not None and event.report is not None and event.report.started_at is not None:
+                delay = event.report.started_at - admitted_at
+                desk.observations.started(charge.environment, delay.total_seconds())
+        results.gone |= desk.admission.forget(work.ended)
+
+    def _note_attempt(self, operation: str, requeued: messages.Requeued) -> None:
+        """Note how the attempt ended that an operation is placed again after."""
+        held = self._desk.admission.ledger.held_by(operation)
+        environment = held.environment if held is not None else self._desk.left.pop(operation, "")
+        if environment and (held is None or held.round < requeued.round):
+            self._desk.observations.ended(environment, requeued.reason)
+
+    async def _arrive(self, tx: Tx, work: Work, now: datetime) -> list[Ticket]:
+        """Let assessed operations in, unless they ended or were placed before; take on changed verdicts."""
+        desk = self._desk
+        operations = {operation for _, listed in work.assessed for operation, _ in listed}
+        known = await store.known(tx, sorted(operations)) if operations else {}
+        arrived: list[Ticket] = []
+        for raw, listed in work.assessed:
+            key, changed = desk.book.take(raw)
+            tickets = []
+            for operation, round_ in listed:
+                before = known.get(operation)
+                if operation in work.ended or (before is not None and (before.closed or before.round >= round_)):
+                    continue
+                tickets.append(self._ticket(key, operation, round_, before, now))
+            if tickets or (changed and key in desk.admission.buckets):
+                desk.renew_plan(key)
+            if tickets:
+                arrived += desk.admission.arrive(key, tickets)
+        if work.assessed and desk.waiting:
+            desk.admission.wake_hopeless()
+        return arrived
+
+    def _ticket(self, key: str, operation: str, round_: int, before: store.Known | None, now: datetime) -> Ticket:
+        desk = self._desk
+        position = desk.next_position
+        desk.next_position += 1
+        previous = before.environment if before is not None else ""
+        # To leave an environment because one was told to is no drift.
+        if previous in desk.book[key].requirements.excluded:
+            previous = ""
+        return Ticket(operation, round_, position, now, previous)
+
+
+def read(batch: Sequence[Inbound]) -> Work:
+    """Read what a batch says. Raises PermanentFailure that names the message at fault."""
+    work = Work()
+    for message in batch:
+        try:
+            _read_one(message, work)
+        except msgspec.MsgspecError as error:
+            told = f"{message.type or 'message'} cannot be read: {error}"
+            raise PermanentFailure(told, offenders=(message.id,)) from error
+    return work
+
+
+def _read_one(message: Inbound, work: Work) -> None:
+    event = subjects.token(message.subject, 3)
+    if event == "assessed":
+        found = messages.read_assessed.decode(message.body)
+        listed = tuple((item.operation, item.round) for item in found.operations)
+        work.assessed.append((bytes(found.assessment), listed))
+    elif event == "freed":
+        freed = messages.read_freed.decode(message.body)
+        work.freed.append((freed.operation, freed.round))
+    elif event == "requeued":
+        requeued = messages.read_requeued.decode(message.body)
+        work.requeued[requeued.operation] = requeued
+    elif event in ("completed", "failed", "cancelled"):
+        ended = messages.read_ended.decode(message.body)
+        work.ended[ended.operation] = ended

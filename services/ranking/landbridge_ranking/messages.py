@@ -1,0 +1,198 @@
+"""What ranking reads and what it tells the others."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from landbridge.bus import subjects
+from landbridge.bus.envelope import Outbound, event_type
+from landbridge.domain.decision_record import DecisionRecord
+from landbridge.domain.placement import ScoreCard
+from landbridge.domain.queues import Wait
+from landbridge.schema.wire import event_v1
+from landbridge.schema.wire.event_v1 import DecidedOperation, OperationRound, OperationsWaiting
+
+SERVICE: Final = "ranking"
+MOST_OPERATIONS: Final = 1000
+MOST_CACHED: Final = 5000
+
+_DECIDED: Final = event_type("operation", "OperationsDecided")
+_WAITING: Final = event_type("operation", "OperationsWaiting")
+_encode = msgspec.json.Encoder().encode
+
+
+class Kind(msgspec.Struct):
+    """Of a violation, ranking reads the kind only."""
+
+    kind: str = ""
+
+
+class Verdict(msgspec.Struct, rename="camel"):
+    """Of an environment's verdict, all but what the violations say."""
+
+    environment: str
+    contract_version: int = 0
+    eligible: bool = False
+    valid_until: datetime | None = None
+    violations: tuple[Kind, ...] = ()
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether only passing obstacles stand against the environment."""
+        return not self.eligible and all(violation.kind == "not-now" for violation in self.violations)
+
+
+class Assessment(msgspec.Struct, rename="camel"):
+    """Of an assessment, what ranking reads."""
+
+    id: str
+    requirement_class: str
+    at: datetime
+    requirements: bytes = b""
+    condition: str = ""
+    environments: tuple[Verdict, ...] = ()
+    inputs: Mapping[str, str] = {}
+
+    @property
+    def age(self) -> tuple[int, datetime]:
+        """What orders assessments of one class: how much of the streams the assessor had read, then its clock."""
+        return sum(int(value) for value in self.inputs.values() if value.isdigit()), self.at
+
+
+class Assessed(msgspec.Struct):
+    """An assessment as it came, to be kept as it came, and the operations that it was made for."""
+
+    assessment: msgspec.Raw
+    operations: tuple[OperationRound, ...] = ()
+
+
+class Report(msgspec.Struct, rename="camel"):
+    """Of an attempt's report, when it started."""
+
+    started_at: datetime | None = None
+
+
+class Ended(msgspec.Struct, rename="camel"):
+    """Of an operation's last event, what the ledger and observation need."""
+
+    operation: str
+    environment: str = ""
+    reason: str = ""
+    report: Report | None = None
+
+
+read_assessed: Final = msgspec.json.Decoder(Assessed)
+read_assessment: Final = msgspec.json.Decoder(Assessment)
+read_ended: Final = msgspec.json.Decoder(Ended)
+read_freed: Final = msgspec.json.Decoder(event_v1.OperationFreed)
+
+
+class Requeued(msgspec.Struct):
+    """Of a requeued operation, what the table of waiting ones needs; the specification goes to eligibility."""
+
+    operation: str
+    round: int
+    reason: str = ""
+
+
+read_requeued: Final = msgspec.json.Decoder(Requeued)
+
+
+class _Decision(msgspec.Struct, rename="camel", omit_defaults=True):
+    """`event_v1.Decision` with its largest part encoded before."""
+
+    id: str
+    assessment_id: str
+    at: datetime
+    policy_version: str
+    route: str
+    ranked: msgspec.Raw
+    inputs: Mapping[str, str]
+
+
+class DecisionEncoder:
+    """Encodes decisions; the cards of a ranking, which go out with many of them, once."""
+
+    def __init__(self) -> None:
+        self._cards: dict[str, msgspec.Raw] = {}
+
+    def decided(
+        self, project: str, record: DecisionRecord, at: datetime, operations: Sequence[tuple[str, int]]
+    ) -> list[Outbound]:
+        """Tell where operations go."""
+        decision = _encode(
+            _Decision(
+                record.id,
+                record.assessment,
+                at,
+                record.policy,
+                record.route.value,
+                self._ranked(record),
+                record.inputs,
+            )
+        )
+        subject = subjects.operation("decided", project)
+        placed = [DecidedOperation(operation=o, round=r, environment=record.environment) for o, r in operations]
+        return [
+            Outbound(
+                subject,
+                _DECIDED,
+                b'{"decision":%b,"operations":%b}' % (decision, _encode(placed[i : i + MOST_OPERATIONS])),
+            )
+            for i in range(0, len(placed), MOST_OPERATIONS)
+        ]
+
+    def _ranked(self, record: DecisionRecord) -> msgspec.Raw:
+        known = self._cards.get(record.ranking.id)
+        if known is None:
+            if len(self._cards) >= MOST_CACHED:
+                self._cards.clear()
+            cards = [to_wire(card) for card in record.ranking.cards if card.eligible]
+            known = self._cards[record.ranking.id] = msgspec.Raw(_encode(cards))
+        return known
+
+
+def to_wire(card: ScoreCard) -> event_v1.ScoreCard:
+    """Return a score card as it travels."""
+    return event_v1.ScoreCard(
+        environment=card.environment,
+        total=card.total,
+        measurements=tuple(
+            event_v1.Measured(
+                preference=m.preference,
+                value=m.value,
+                unit=m.unit,
+                source=m.source,
+                normalised=m.normalised,
+                weight=m.weight,
+                unknown=m.unknown,
+            )
+            for m in card.measurements
+        ),
+    )
+
+
+def waiting(
+    project: str, wait: Wait, operations: Sequence[OperationRound], *, assessment: str, condition: str
+) -> list[Outbound]:
+    """Tell that operations wait for admission, and why."""
+    subject = subjects.operation("waiting", project)
+    return [
+        Outbound(
+            subject,
+            _WAITING,
+            _encode(
+                OperationsWaiting(
+                    by=SERVICE,
+                    operations=tuple(operations[i : i + MOST_OPERATIONS]),
+                    reason=wait.reason.value,
+                    message=wait.message,
+                    assessment_id=assessment,
+                    condition=condition,
+                )
+            ),
+        )
+        for i in range(0, len(operations), MOST_OPERATIONS)
+    ]

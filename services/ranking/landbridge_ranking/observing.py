@@ -1,0 +1,97 @@
+"""What was seen lately of each environment's work: how soon it starts, how often it lets an attempt down."""
+
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from math import floor, log10
+from typing import Final
+
+import msgspec
+
+from landbridge.domain.preferences import Observed
+
+STARTS: Final = 20
+ATTEMPTS: Final = 50
+# Rankings follow what is observed, and every decision names what it followed: not more often than this.
+SNAPSHOT_EVERY: Final = timedelta(seconds=10)
+# Reasons of the coordinator that are the environment's doing, not the workload's.
+FAULTS: Final = frozenset(
+    {
+        "failed-to-start",
+        "relinquished",
+        "removed-externally",
+        "missing",
+        "lost",
+        "self-stopped",
+        "expired",
+        "not-claimed",
+        "claim-expired",
+        "refused",
+        "environment-failed",
+        "node-lost",
+        "death-certificate",
+    }
+)
+
+
+class _Seen(msgspec.Struct):
+    """The last starts in seconds of delay, and the last attempts: True where the environment let one down."""
+
+    delays: list[float] = []
+    failures: list[bool] = []
+
+
+class Observations:
+    """Sliding windows by environment."""
+
+    def __init__(self) -> None:
+        self._delays: dict[str, deque[float]] = {}
+        self._failures: dict[str, deque[bool]] = {}
+        self._changed: set[str] = set()
+        self._taken_at: datetime | None = None
+
+    def started(self, environment: str, delay_s: float) -> None:
+        """Note that an attempt started so many seconds after its decision. Clocks differ: never less than nothing."""
+        self._delays.setdefault(environment, deque(maxlen=STARTS)).append(max(delay_s, 0.0))
+        self._changed.add(environment)
+
+    def ended(self, environment: str, reason: str) -> None:
+        """Note that an attempt ended."""
+        self._failures.setdefault(environment, deque(maxlen=ATTEMPTS)).append(reason in FAULTS)
+        self._changed.add(environment)
+
+    def due(self, now: datetime) -> bool:
+        """Tell whether it is time for a new snapshot."""
+        return bool(self._changed) and (self._taken_at is None or now - self._taken_at >= SNAPSHOT_EVERY)
+
+    def snapshot(self, now: datetime) -> dict[str, Observed]:
+        """Return what is observed now, rounded so that noise makes no difference."""
+        self._taken_at = now
+        self._changed.clear()
+        names = sorted({*self._delays, *self._failures})
+        return {name: self._observed(name) for name in names}
+
+    def _observed(self, name: str) -> Observed:
+        delays, failures = self._delays.get(name, ()), self._failures.get(name, ())
+        mean = sum(delays) / len(delays) if delays else 0.0
+        return Observed(len(delays), _rounded(mean), len(failures), sum(failures))
+
+    def dump(self) -> dict[str, bytes]:
+        """Return the windows by environment, to be kept."""
+        names = sorted({*self._delays, *self._failures})
+        return {
+            name: msgspec.json.encode(_Seen(list(self._delays.get(name, ())), list(self._failures.get(name, ()))))
+            for name in names
+        }
+
+    def load(self, kept: Mapping[str, bytes]) -> None:
+        """Take on windows that were kept."""
+        for name, body in kept.items():
+            seen = msgspec.json.decode(body, type=_Seen)
+            self._delays[name] = deque(seen.delays, maxlen=STARTS)
+            self._failures[name] = deque(seen.failures, maxlen=ATTEMPTS)
+
+
+def _rounded(value: float) -> float:
+    """Round to two significant digits."""
+    return 0.0 if value <= 0 else round(value, 1 - floor(log10(value)))

@@ -1,0 +1,101 @@
+"""Answers from the tables about what waits and what is held."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from landbridge.domain.catalogue import Catalogue
+from landbridge.domain.contract import RUNNING, format_quantity
+from landbridge.domain.decision_record import Placed
+from landbridge.store import Tx
+
+_amounts = msgspec.json.Decoder(dict[str, int])
+MOST_PLACED = 1000
+
+
+async def queues(tx: Tx, catalogue: Catalogue) -> list[dict[str, Any]]:
+    """Return every queue with what waits in it, what its operations hold, and its limits."""
+    waiting = {row[0]: row[1] for row in await tx.fetch("select queue, count(*) from waiting group by queue")}
+    held: dict[str, dict[str, int]] = {}
+    for row in await tx.fetch("select queue, amounts, count(*) from charge where held group by queue, amounts"):
+        sums = held.setdefault(row[0], {})
+        for resource, amount in _amounts.decode(row[1]).items():
+            sums[resource] = sums.get(resource, 0) + amount * row[2]
+    names = sorted({*catalogue.queues, *waiting, *held})
+    return [_queue(name, catalogue, waiting.get(name, 0), held.get(name, {})) for name in names]
+
+
+def _queue(name: str, catalogue: Catalogue, waiting: int, held: dict[str, int]) -> dict[str, Any]:
+    document = catalogue.queues.get(name)
+    quota = document.quota if document is not None else {}
+    return {
+        "name": name,
+        "priority": document.priority if document is not None else 0,
+        "paused": document.paused if document is not None else False,
+        "waiting": waiting,
+        "running": held.get(RUNNING, 0),
+        "concurrency": document.concurrency if document is not None else None,
+        "held": {r: format_quantity(r, amount) for r, amount in sorted(held.items()) if r != RUNNING},
+        "quota": {resource: format_quantity(resource, amount) for resource, amount in sorted(quota.items())},
+    }
+
+
+async def standing(tx: Tx, operation: str) -> dict[str, Any] | None:
+    """Return where an operation stands: its place in the queue, or what it holds. None if it is not known here.
+
+    Places count by priority, then arrival. Fair sharing between projects may let others go first.
+    """
+    try:
+        UUID(operation)
+    except ValueError:
+        return None
+    row = await tx.fetchrow(
+        """select w.round, w.queue, w.project, w.priority, w.reason, w.since,
+               (select count(*) from waiting o where o.queue = w.queue
+                and (o.priority > w.priority or (o.priority = w.priority and o.position < w.position))) as ahead,
+               (select count(*) from waiting o where o.queue = w.queue) as length
+           from waiting w where w.operation = $1""",
+        operation,
+    )
+    if row is not None:
+        return {
+            "operation": operation,
+            "state": "waiting",
+            "round": row[0],
+            "queue": row[1],
+            "project": row[2],
+            "priority": row[3],
+            "reason": row[4],
+            "since": row[5],
+            "place": row[6] + 1,
+            "length": row[7],
+        }
+    row = await tx.fetchrow(
+        "select round, queue, project, environment, decision, amounts, at, held from charge where operation = $1",
+        operation,
+    )
+    if row is None:
+        return None
+    return {
+        "operation": operation,
+        "state": "held" if row[7] else "released",
+        "round": row[0],
+        "queue": row[1],
+        "project": row[2],
+        "environment": row[3],
+        "decision": row[4],
+        "amounts": _amounts.decode(row[5]),
+        "at": row[6],
+    }
+
+
+async def placed_by(tx: Tx, decision: str) -> list[tuple[str, Placed]]:
+    """Return operations whose last placement rests on a decision, with their projects."""
+    rows = await tx.fetch(
+        """select project, operation, round, previous, held_out from charge where decision = $1
+           order by operation limit $2""",
+        decision,
+        MOST_PLACED,
+    )
+    return [(row[0], Placed(str(row[1]), row[2], row[3], row[4])) for row in rows]

@@ -1,0 +1,178 @@
+"""What a turn of the admitter came to: charges, releases, waits and decisions, written and told together."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from landbridge.bus.envelope import Outbound
+from landbridge.domain.admission import Admitted
+from landbridge.domain.decision_record import DecisionRecord, make_record
+from landbridge.domain.queues import Bucket, Ticket, WaitReason
+from landbridge.schema.wire.event_v1 import OperationRound
+from landbridge.store import Tx
+from landbridge_ranking import messages, store
+from landbridge_ranking.desk import Desk, Told
+
+# Operations that go on waiting are told when the reason changes, but not more often than this.
+TELL_AGAIN_AFTER: Final = timedelta(seconds=2)
+
+
+class Results:
+    """Collects what a turn came to; `write` brings it into the tables and returns what is to be told."""
+
+    def __init__(self, desk: Desk, encoder: messages.DecisionEncoder, now: datetime) -> None:
+        self._desk = desk
+        self._encoder = encoder
+        self._now = now
+        self.released: list[str] = []
+        self.closed: list[str] = []
+        self.gone: set[str] = set()  # no longer waiting, without having been admitted
+        self.admitted: list[Admitted] = []
+
+    async def write(self, tx: Tx, arrived: Sequence[Ticket]) -> list[Outbound]:
+        """Write everything in one order of tables, so that replicas cannot lock each other out."""
+        desk = self._desk
+        if self.released:
+            await store.release(tx, self.released)
+        if self.closed:
+            await store.close(tx, self.closed, self._now)
+        events = await self._decide(tx) if self.admitted else []
+        left = desk.waiting & (self.gone | {found.ticket.operation for found in self.admitted})
+        if left:
+            await store.stop_waiting(tx, sorted(left))
+            desk.waiting -= left
+        events += await self._let_wait(tx, arrived)
+        events += await self._tell_again(tx)
+        if desk.observed_anew:
+            desk.observed_anew = False
+            await store.keep_observations(tx, desk.observations.dump())
+        return events
+
+    # -- decisions ----------------------------------------------------------------------------------------------------
+
+    async def _decide(self, tx: Tx) -> list[Outbound]:
+        """Write charges and decision records; tell where operations go, together where the decision is the same."""
+        desk = self._desk
+        groups: dict[str, tuple[DecisionRecord, str, list[tuple[str, int]]]] = {}
+        charged: list[tuple[Admitted, str, bool]] = []
+        for found in self.admitted:
+            record = self._record(found)
+            project = found.charge.project
+            group = groups.setdefault(f"{record.id}/{project}", (record, project, []))
+            group[2].append((found.ticket.operation, found.ticket.round))
+            charged.append((found, record.id, self._held_out(found)))
+            desk.admitted_at[found.ticket.operation] = self._now
+        await store.charge(tx, charged, self._now)
+        fresh = {record.id: record for record, _, _ in groups.values() if record.id not in desk.kept_decisions}
+        if fresh:
+            await store.keep_decisions(tx, list(fresh.values()))
+            tx.after_commit(lambda: desk.kept_decisions.update(dict.fromkeys(fresh)))
+        events: list[Outbound] = []
+        for record, project, operations in groups.values():
+            events += self._encoder.decided(project, record, self._now, operations)
+        return events
+
+    def _record(self, found: Admitted) -> DecisionRecord:
+        book = self._desk.book
+        entry, plan = book[found.bucket], book.plan(found.bucket)
+        assert plan.order is not None
+        environment = found.choice.environment
+        until = plan.valid_until.get(environment)
+        inputs = {
+            "contractVersion": str(entry.version_in(environment)),
+            "observed": str(book.rankings.version),
+            **book.view.inputs(),
+        }
+        if until is not None:
+            inputs["validUntil"] = until.isoformat()
+        if found.choice.full:
+            inputs["full"] = ",".join(found.choice.full)
+        return make_record(
+            assessment=entry.assessment.id,
+            at=self._now,
+            policy=entry.policy,
+            ranking=plan.order.ranking,
+            choice=found.choice,
+            inputs=inputs,
+        )
+
+    def _held_out(self, found: Admitted) -> bool:
+        after = self._desk.book.plan(found.bucket).overflow_after
+        return bool(after) and found.ticket.since + after > self._now
+
+    # -- waits --------------------------------------------------------------------------------------------------------
+
+    async def _let_wait(self, tx: Tx, arrived: Sequence[Ticket]) -> list[Outbound]:
+        """Write newly arrived operations that have to wait, with their class's verdict, and tell them why."""
+        desk = self._desk
+        by_bucket: dict[str, list[Ticket]] = {}
+        for ticket in arrived:
+            bucket = desk.admission.bucket_of(ticket.operation)
+            if bucket is not None:
+                by_bucket.setdefault(bucket.key, []).append(ticket)
+        rows: list[store.WaitingRow] = []
+        events: list[Outbound] = []
+        for key, tickets in by_bucket.items():
+            bucket = desk.admission.buckets[key]
+            reason = bucket.wait.reason if bucket.wait is not None else WaitReason.AT_CAPACITY
+            rows += [self._row(bucket, ticket, reason) for ticket in tickets]
+            if bucket.wait is None:  # not tried in this turn; the next one tells
+                desk.told[key] = Told(None, self._now - TELL_AGAIN_AFTER)
+                continue
+            events += self._tell(bucket, tickets)
+            if len(tickets) == len(bucket.tickets):
+                desk.told[key] = Told(bucket.wait.reason, self._now)
+        if rows:
+            await store.let_wait(tx, rows)
+            desk.waiting |= {row.ticket.operation for row in rows}
+        await self._keep_assessments(tx, by_bucket)
+        return events
+
+    def _row(self, bucket: Bucket, ticket: Ticket, reason: WaitReason) -> store.WaitingRow:
+        plan = bucket.plan
+        return store.WaitingRow(ticket, bucket.key, plan.queue, plan.project, plan.priority, reason.value)
+
+    async def _keep_assessments(self, tx: Tx, keys: dict[str, list[Ticket]]) -> None:
+        """Keep the verdicts of classes that wait: a successor must know them without being told again."""
+        desk = self._desk
+        fresh = {}
+        for key in keys:
+            entry = desk.book[key]
+            if desk.kept_assessments.get(key) != entry.assessment.id:
+                fresh[key] = entry.raw
+                desk.kept_assessments[key] = entry.assessment.id
+        if fresh:
+            await store.keep_assessments(tx, fresh)
+
+    async def _tell_again(self, tx: Tx) -> list[Outbound]:
+        """Tell buckets whose reason has changed since they were last told."""
+        desk = self._desk
+        desk.tell_at = None
+        events: list[Outbound] = []
+        for key, bucket in desk.admission.buckets.items() if desk.waiting else ():
+            if bucket.wait is None or not bucket.tickets:
+                continue
+            told = desk.told.get(key)
+            if told is not None and told.reason is bucket.wait.reason:
+                continue
+            due = told.at + TELL_AGAIN_AFTER if told is not None else self._now
+            if due > self._now:
+                desk.tell_at = due if desk.tell_at is None else min(due, desk.tell_at)
+                continue
+            events += self._tell(bucket, list(bucket.tickets))
+            desk.told[key] = Told(bucket.wait.reason, self._now)
+            await store.change_reason(tx, key, bucket.wait.reason.value)
+            await self._keep_assessments(tx, {key: []})
+        return events
+
+    def _tell(self, bucket: Bucket, tickets: Sequence[Ticket]) -> list[Outbound]:
+        assert bucket.wait is not None
+        assessment = self._desk.book[bucket.key].assessment
+        nobody = bucket.wait.reason is WaitReason.NO_ELIGIBLE_ENVIRONMENT
+        return messages.waiting(
+            bucket.plan.project,
+            bucket.wait,
+            [OperationRound(operation=ticket.operation, round=ticket.round) for ticket in tickets],
+            assessment=assessment.id,
+            condition=(assessment.condition or "not-now") if nobody else "",
+        )
