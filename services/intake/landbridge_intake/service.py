@@ -5,15 +5,21 @@ from fastapi import FastAPI
 from landbridge.bus import streams, subjects
 from landbridge.bus.consume import Consumer
 from landbridge.bus.envelope import Inbound
+from landbridge.bus.errors import BusError
+from landbridge.runtime import logs
 from landbridge.runtime.problems import ProblemError
 from landbridge.runtime.service import Service, Subscription
+from landbridge.store import TransientStoreError
 from landbridge_intake.accept import Acceptor
 from landbridge_intake.commit import Committer
 from landbridge_intake.documents_api import add_document_routes
 from landbridge_intake.operations_api import add_operation_routes
 from landbridge_intake.prepare import Preparer
+from landbridge_intake.repair import repair_catalogue
 from landbridge_intake.settings import IntakeSettings
 from landbridge_intake.stream import SubmissionHandler, SubmissionLoop
+
+log = logs.get(__name__)
 
 SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
@@ -57,6 +63,15 @@ class IntakeService(Service):
         self.follow_access()
         contracts = subjects.environment("contract", subjects.ANY)
         self.follow("environments", streams.ENVIRONMENTS, contracts, self._on_contract)
+        async with self._committer.reading() as tx:
+            await self.acceptor.view.refresh(tx)
+        self.spawn("catalogue-repair", self._repair(self._committer))
+
+    async def _repair(self, committer: Committer) -> None:
+        try:
+            await repair_catalogue(self.bus, committer, self.clock)
+        except (BusError, TransientStoreError, TimeoutError) as error:
+            log.warning("the catalogue stream was not compared", error=str(error))
 
     def _start_loop(self, subscription: Subscription) -> None:
         """Start the loop with the two differences of `SubmissionLoop`."""

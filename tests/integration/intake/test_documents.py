@@ -8,6 +8,7 @@ import pytest
 from integration.intake.conftest import StartIntake
 from landbridge.bus import streams, subjects
 from landbridge.bus.connection import Bus
+from landbridge.bus.declare import api
 from landbridge.bus.envelope import Outbound, event_type
 from landbridge.bus.publish import publish_batch
 from support.intake_service import Intake, an_operation, current
@@ -177,3 +178,18 @@ async def test_unknown_kinds_and_names_say_what_is_near(intake: Intake) -> None:
     assert 'did you mean "queue"?' in kind["detail"]
     assert 'did you mean "training"?' in name["detail"]
     assert "/v1/environments" in contract["detail"]
+
+
+async def test_documents_that_the_stream_lost_are_told_again_at_the_next_start(
+    start_intake: StartIntake, bus: Bus
+) -> None:
+    intake = await start_intake()
+    await intake.settle()
+    await _entry(bus, "project", "retail-eu", 1)
+    await intake.stop()
+    await api(bus, f"STREAM.PURGE.{streams.CATALOGUE}", {"filter": subjects.catalogue("queue", "training")})
+    await start_intake()
+
+    assert (await _entry(bus, "queue", "training", 1))["document"]
+    found = [message.subject for message in await intake.messages(streams.CATALOGUE)]
+    assert found.count(subjects.catalogue("project", "retail-eu")) == 1

@@ -85,6 +85,21 @@ def test_another_disconnection_policy_does_not_inherit_the_parameters_of_the_pre
     assert rendered.value["spec"]["lifecycle"]["disconnection"] == {"policy": "continue"}
 
 
+def test_settings_for_one_environment_travel_beside_the_spec_and_the_operation_wins() -> None:
+    local = {"onprem-a": {"env": {"A": "local", "B": "local"}}, "cloud-b": {"env": {"B": "cloud"}}}
+    presets = {
+        "p": {1: _preset({"env": {"B": "everywhere"}}, environments=local)},
+        "q": {1: _preset({}, environments={"cloud-b": {"env": {"B": "later", "C": "q"}}})},
+    }
+    rendered = _render(a_catalogue(presets=presets), {"spec.env": {"A": "mine"}, "spec.presets": ["p", "q"]})
+
+    assert rendered.value["environmentSettings"] == {
+        "onprem-a": {"env": {"B": "local"}},
+        "cloud-b": {"env": {"B": "later", "C": "q"}},
+    }
+    assert "environmentSettings" not in _render(a_catalogue()).value
+
+
 def test_a_reference_without_a_version_means_the_newest() -> None:
     catalogue = a_catalogue(presets={"p": {1: _preset({"env": {"A": "1"}}), 12: _preset({"env": {"A": "12"}})}})
 

@@ -30,6 +30,8 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]"
 )
 
+# Where an operation's fields stand: in an Operation, a Component, a Preset.
+_BASES: Final = (("spec",), ("spec", "operation"), ("spec", "patch"))
 # Fields where people explain: a reason may name the machine that was measured. Secrets are refused there as well.
 _EXPLAINS: Final = frozenset(("description", "reason", "justification"))
 
@@ -93,12 +95,14 @@ def _variables(source: Source) -> Iterator[Problem]:
 
 
 def _maps_named_env(value: object) -> Iterator[tuple[Path, Mapping[str, object]]]:
-    yield ("spec", "env"), map_at(value, "spec", "env")
-    yield ("spec", "operation", "env"), map_at(value, "spec", "operation", "env")
+    for base in _BASES:
+        yield (*base, "env"), map_at(value, *base, "env")
+    for name in map_at(value, "spec", "environments"):
+        yield ("spec", "environments", name, "env"), map_at(value, "spec", "environments", name, "env")
 
 
 def _arguments(source: Source) -> Iterator[Problem]:
-    for base in (("spec",), ("spec", "operation")):
+    for base in _BASES:
         for name in ("command", "args"):
             items = list_at(source.value, *base, name)
             for index in range(1, len(items)):

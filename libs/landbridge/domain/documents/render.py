@@ -68,6 +68,7 @@ def render(document: Document, catalogue: Catalogue) -> Rendered | tuple[Problem
         renderer.judge()
     if renderer.problems:
         return in_reading_order(renderer.problems)
+    renderer.settings()
     body = canonical_json(renderer.value)
     if len(body) > 2 * MAX_DOCUMENT_BYTES:
         limit = f"expected at most {2 * MAX_DOCUMENT_BYTES // 1024} KiB with presets and component"
@@ -86,6 +87,7 @@ class _Renderer:
         self.value: dict[str, Any] = {}
         self.provenance: dict[Path, str] = {}
         self.problems: list[Problem] = []
+        self.local: list[Mapping[str, object]] = []  # settings for single environments, the strongest first
         self.fill(self.value, document.value, OPERATION, ())
 
     def fill(self, target: dict[str, Any], layer: Mapping[str, Any], origin: str, path: Path) -> None:
@@ -148,8 +150,26 @@ class _Renderer:
                 self.problem(path, "unknown-preset", found)
                 continue
             self.spec(at(found[1], "spec", "patch"), f"preset {found[0]}")
+            self.local.append(map_at(found[1], "spec", "environments"))
             pinned.insert(0, found[0])
         return pinned
+
+    def settings(self) -> None:
+        """Add what presets set for single environments, beside the spec; the operation's own variables win.
+
+        `environmentSettings: {<environment>: {env: {...}}}` is read where the operation is placed.
+        """
+        own = {
+            path[-1] for path, origin in self.provenance.items() if path[:2] == ("spec", "env") and origin == OPERATION
+        }
+        found: dict[str, dict[str, dict[str, object]]] = {}
+        for environments in self.local:
+            for name in environments:
+                for variable, value in map_at(environments, name, "env").items():
+                    if variable not in own:
+                        found.setdefault(name, {}).setdefault("env", {}).setdefault(variable, value)
+        if found:
+            self.value["environmentSettings"] = found
 
     def component(self) -> None:
         reference = text_at(self.document.value, "spec", "component")
