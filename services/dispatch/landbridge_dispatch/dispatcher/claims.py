@@ -12,6 +12,7 @@ from landbridge.bus.errors import BusError
 from landbridge.domain.ownership import environment_model as own
 from landbridge.domain.ownership.leases import HeldLease
 from landbridge.runtime import logs
+from landbridge.runtime.failpoints import failpoint
 from landbridge.schema.wire.request_v1 import ClaimReply, ClaimRequest
 from landbridge_dispatch.dispatcher.clocks import boot_ms
 from landbridge_dispatch.dispatcher.desk import Item
@@ -83,6 +84,7 @@ class Claimer:
                     await asyncio.sleep(RETRY_S[min(attempt, len(RETRY_S) - 1)])
                     attempt += 1
                 else:
+                    failpoint("dispatcher.after-grant")
                     self._take(batch, answer)
                     return
         finally:

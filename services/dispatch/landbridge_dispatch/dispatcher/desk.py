@@ -19,6 +19,7 @@ from landbridge.domain.ownership.environment import decide
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases import HeldLease
 from landbridge.runtime import logs
+from landbridge.runtime.failpoints import failpoint
 from landbridge.schema.wire.report_v1 import AttemptReport
 from landbridge_dispatch.dispatcher.clocks import boot_ms
 from landbridge_dispatch.dispatcher.wire import held_slot
@@ -212,6 +213,7 @@ class Desk:
         ]
         works = [_with_term(work, effect.term) for _, effect, work in known if work is not None]
         found = iter(await self.executor.occupy(works))
+        failpoint("dispatcher.after-occupy")
         results: list[Item] = []
         for operation, effect, work in known:
             if work is None:
@@ -232,6 +234,7 @@ class Desk:
 
     async def _start(self, group: _Group) -> Iterable[Item]:
         await self.executor.start([SlotKey(operation, effect.epoch) for operation, effect in group])
+        failpoint("dispatcher.after-start")
         return ()
 
     async def _regrant(self, group: _Group) -> Iterable[Item]:

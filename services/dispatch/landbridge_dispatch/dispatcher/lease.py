@@ -122,7 +122,8 @@ class LeaseKeeper:
         if reply.refused:
             return self._refused(reply.refused)
         await self._granted(reply, sent_at)
-        return self._timing.renewal_ms / 1000
+        # Three tries fit into one time to live, whatever the centre grants.
+        return min(self._timing.renewal_ms, reply.ttl_ms / 3) / 1000
 
     def _unanswered(self, error: Exception) -> float:
         """Note it; the same link is asked for again, so that a lost reply does not break the chain."""

@@ -18,9 +18,11 @@ from landbridge.bus.errors import BusError, TooLarge
 from landbridge.bus.publish import Publisher
 from landbridge.domain.ownership import environment_model as own
 from landbridge.runtime import logs
+from landbridge.runtime.failpoints import failpoint
 from landbridge.schema.wire.report_v1 import (
     AttemptReport,
     AttemptReports,
+    AttemptState,
     Evidence,
     EvidenceReports,
     Inventory,
@@ -84,6 +86,8 @@ class Reporter:
 
     async def _publish_attempts(self, reports: Sequence[AttemptReport]) -> None:
         messages = [self._attempts(chunk) for chunk in _chunks(reports)]
+        if any(report.state is AttemptState.FINISHED for report in reports):
+            failpoint("dispatcher.before-final-report")
         try:
             await self._store(messages)
         except TooLarge as error:

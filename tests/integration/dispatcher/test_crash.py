@@ -1,0 +1,152 @@
+"""kill -9 of the dispatcher at the worst moments: nothing is lost, nothing runs twice."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from integration.dispatcher.centre import Centre
+from integration.dispatcher.site import Site
+from integration.dispatcher.work import work
+from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState, SlotPhase
+from support.wait import wait_until
+
+KILLED = -9
+
+
+def starts(site: Site) -> list[str]:
+    """What really started, from the record that the control plane never reads."""
+    audit = site.home / "audit.jsonl"
+    entries = [json.loads(line) for line in audit.read_text().splitlines()] if audit.exists() else []
+    return [entry["operation"] for entry in entries if entry["event"] == "start"]
+
+
+async def restarted(centre: Centre, site: Site) -> None:
+    """The dispatcher has died at its failpoint; start another one and wait until it may start work."""
+    assert await site.ended() == KILLED
+    centre.may_start = False
+    await site.start()
+    await centre.until_connected()
+
+
+async def test_killed_between_grant_and_slot_the_inventory_shows_nothing(centre: Centre, site: Site) -> None:
+    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-grant=kill")
+    await centre.until_connected()
+    offer = await centre.offer(work(site))
+
+    await restarted(centre, site)
+
+    assert centre.inventories[-1].slots == ()
+    again = await centre.offer(work(site), operation=offer.operation, counter=2)
+    await centre.until(again, AttemptState.FINISHED)
+    assert centre.of(offer) == []
+
+
+async def test_killed_between_slot_and_start_it_starts_only_after_a_new_grant(centre: Centre, site: Site) -> None:
+    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-occupy=kill")
+    await centre.until_connected()
+    offer = await centre.offer(work(site))
+    await restarted(centre, site)
+
+    finished = await centre.until(offer, AttemptState.FINISHED)
+
+    assert [slot.state for slot in centre.inventories[-1].slots] == [SlotPhase.CREATED]
+    assert centre.granted[offer.operation, "1.1"] == centre.row.held_term == finished.term
+    assert finished.outcome is AttemptOutcome.COMPLETED
+
+
+async def test_a_slot_that_is_not_granted_again_never_starts(centre: Centre, site: Site) -> None:
+    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-occupy=kill")
+    await centre.until_connected()
+    offer = await centre.offer(work(site))
+    await wait_until(lambda: centre.granted, "it was granted")
+    centre.refuse[offer.operation, "1.1"] = "superseded"
+    await restarted(centre, site)
+
+    relinquished = await centre.until(offer, AttemptState.RELINQUISHED)
+
+    assert relinquished.reason == "not-granted"
+    assert centre.of(offer, AttemptState.STARTED, AttemptState.FINISHED) == []
+    assert starts(site) == []
+
+
+async def test_killed_after_the_start_running_work_is_adopted(centre: Centre, process_site: Site) -> None:
+    site = process_site
+    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-start=kill")
+    await centre.until_connected()
+    offer = await centre.offer(work(site, seconds=8))
+    await restarted(centre, site)
+
+    finished = await centre.until(offer, AttemptState.FINISHED)
+
+    assert [slot.state for slot in centre.inventories[-1].slots] == [SlotPhase.RUNNING]
+    assert finished.outcome is AttemptOutcome.COMPLETED
+    assert starts(site) == [offer.operation]
+
+
+@pytest.mark.parametrize("exit_code", [0, 3])
+async def test_killed_between_exit_and_report_the_end_is_reported_once_more(
+    centre: Centre, site: Site, exit_code: int
+) -> None:
+    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.before-final-report=kill")
+    await centre.until_connected()
+    offer = await centre.offer(work(site, exit_code=exit_code))
+    await restarted(centre, site)
+
+    finished = await centre.until(offer, AttemptState.FINISHED)
+
+    assert finished.exit_code == exit_code
+    assert finished.term == centre.row.held_term
+    shown = centre.inventories[-1].slots[0]
+    assert shown.state is SlotPhase.FINISHED
+    assert shown.report is not None
+    assert (shown.report.state, shown.report.exit_code) == (AttemptState.FINISHED, exit_code)
+
+
+async def test_an_unsettled_end_is_reported_again_in_every_term_and_a_settled_one_is_removed(
+    centre: Centre, site: Site
+) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = await centre.offer(work(site))
+    await centre.until(offer, AttemptState.FINISHED)
+
+    centre.raise_term()
+    await wait_until(lambda: len(centre.of(offer, AttemptState.FINISHED)) == 2, "it is reported again")
+    assert [each.term for each in centre.of(offer, AttemptState.FINISHED)] == [1, 2]
+    await centre.settle(offer)
+    other = await centre.offer(work(site))
+    await centre.until(other, AttemptState.FINISHED)
+    centre.raise_term()
+
+    async def removed() -> bool:
+        found = await site.ask(do="operations", all=True)
+        return [each["operation"] for each in found["operations"]] == [other.operation]
+
+    await wait_until(removed, "the settled slot is gone, the other one is not")
+
+
+async def test_two_dispatchers_in_one_directory_are_one_too_many(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    second = Site.__new__(Site)
+    second.__dict__.update(site.__dict__)
+
+    await second.start()
+
+    assert await second.ended() == 1
+    assert "another dispatcher runs" in site.log()
+
+
+async def test_a_copy_of_a_site_is_told_apart_by_the_chain(centre: Centre, site: Site, tmp_path: Path) -> None:
+    await site.start()
+    await centre.until_connected()
+    copy = Site(tmp_path / "copy", site.url, executor="simulated")
+    try:
+        await copy.start()
+        await copy.until_started()
+        displaced = '"reason":"displaced"'
+        await wait_until(lambda: displaced in site.log() or displaced in copy.log(), "one of them is displaced")
+        assert centre.row.restored or centre.row.displaced
+    finally:
+        await copy.close()

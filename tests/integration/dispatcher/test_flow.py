@@ -1,0 +1,269 @@
+"""Offer, claim, grant, start, report, settle: on a real broker, with a dispatcher in a process of its own."""
+
+import hashlib
+
+from integration.dispatcher.centre import Centre
+from integration.dispatcher.site import Site
+from integration.dispatcher.work import work
+from landbridge.schema.wire import command_v1 as command
+from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState, SlotPhase
+from landbridge.schema.wire.request_v1 import LeaseKind
+from support.wait import wait_until
+
+
+async def test_an_offer_is_claimed_granted_started_reported_and_settled(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = await centre.offer(work(site, seconds=0.3))
+
+    started = await centre.until(offer, AttemptState.STARTED)
+    finished = await centre.until(offer, AttemptState.FINISHED)
+    await centre.settle(offer)
+
+    assert (started.term, finished.term) == (centre.row.held_term, centre.row.held_term)
+    assert (finished.outcome, finished.exit_code) == (AttemptOutcome.COMPLETED, 0)
+    assert finished.resolved is not None
+    assert len(centre.granted) == 1
+
+    async def settled() -> bool:
+        found = await site.ask(do="operations", all=True)
+        return bool(found["operations"][0]["settled"])
+
+    await wait_until(settled, "the slot is settled")
+
+
+async def test_first_contact_is_hello_then_inventory_then_starting_is_allowed(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+
+    kinds = [asked.kind for asked in centre.lease_requests]
+    assert kinds[0] is LeaseKind.HELLO
+    assert set(kinds[1:]) == {LeaseKind.RENEW}
+    assert [(each.part, each.parts, len(each.slots)) for each in centre.inventories] == [(1, 1, 0)]
+    links = [(asked.term, asked.n) for asked in centre.lease_requests]
+    assert links[:2] == [(0, 1), (1, 2)]
+
+
+async def test_many_offers_become_few_messages(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    offers = [centre.an_offer(work(site)) for _ in range(50)]
+    before = centre.messages
+    await centre.send("offer", command.Offers(offers=tuple(offers)))
+
+    for offer in offers:
+        await centre.until(offer, AttemptState.FINISHED, timeout_s=60)
+
+    assert centre.messages - before < 60
+    assert len(centre.granted) == 50
+
+
+async def test_a_duplicate_offer_starts_nothing_twice_and_repeats_the_answer(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = await centre.offer(work(site))
+    await centre.until(offer, AttemptState.FINISHED)
+
+    await centre.send("offer", command.Offers(offers=(offer,)), command.Offers(offers=(offer,)))
+
+    await wait_until(lambda: len(centre.of(offer, AttemptState.FINISHED)) >= 2, "the answer is repeated")
+    assert len(centre.of(offer, AttemptState.STARTED)) <= 1
+    log = await centre.ask("logs", offer)
+    assert log.data.count(b"ran") == 1
+
+
+async def test_a_stale_offer_is_refused(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    newer = await centre.offer(work(site), counter=5)
+    await centre.until(newer, AttemptState.FINISHED)
+
+    older = await centre.offer(work(site), operation=newer.operation, counter=4)
+
+    refused = await centre.until(older, AttemptState.REFUSED)
+    assert refused.reason == "stale-epoch"
+    assert all(key[1] != "1.4" for key in centre.claims)
+
+
+async def test_a_higher_epoch_stops_the_lower_one_before_it_starts(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    lower = await centre.offer(work(site, seconds=60))
+    await centre.until(lower, AttemptState.STARTED)
+
+    higher = await centre.offer(work(site, seconds=60), operation=lower.operation, counter=2)
+
+    await centre.until(higher, AttemptState.STARTED)
+    order = [(each.epoch.counter, each.state) for each in centre.reports if each.operation == lower.operation]
+    gone = order.index((1, AttemptState.RELINQUISHED))
+    assert gone < order.index((2, AttemptState.STARTED))
+    assert centre.of(lower, AttemptState.RELINQUISHED)[0].reason == "superseded"
+
+
+async def test_a_command_with_an_unknown_field_is_refused_as_too_new(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = centre.an_offer(work(site))
+    body = (
+        b'{"offers":[{"operation":"%s","epoch":{"generation":1,"counter":1},"onlyIf":"x"}]}' % offer.operation.encode()
+    )
+    await centre.send("offer", body)
+
+    refused = await centre.until(offer, AttemptState.REFUSED)
+
+    assert refused.reason == "dispatcher-too-old"
+    assert centre.claims == []
+
+
+async def test_an_offer_that_needs_an_unknown_feature_is_refused(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+
+    offer = await centre.offer(work(site), features=("type.job", "teleport"))
+
+    refused = await centre.until(offer, AttemptState.REFUSED)
+    assert refused.reason == "dispatcher-too-old"
+    assert "teleport" in refused.message
+
+
+async def test_the_sites_own_policy_refuses_before_claiming(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    bad = {
+        "connection-not-bound": centre.an_offer(work(site), inputs={"a": {"connection": "nowhere"}}),
+        "specification": centre.an_offer(work(site)),
+    }
+    damaged = command.Offer(
+        **{name: getattr(bad["specification"], name) for name in command.Offer.__struct_fields__}
+        | {"spec_sha256": "00" * 32}
+    )
+    await centre.send("offer", command.Offers(offers=(bad["connection-not-bound"], damaged)))
+
+    unbound = await centre.until(bad["connection-not-bound"], AttemptState.REFUSED)
+    unreadable = await centre.until(damaged, AttemptState.REFUSED)
+
+    assert unbound.reason == "connection-not-bound"
+    assert "nowhere" in unbound.message
+    assert unreadable.reason == "unreadable-specification"
+    assert centre.claims == []
+
+
+async def test_a_refused_claim_starts_nothing(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    centre.grants_claims = False
+    refused = await centre.offer(work(site))
+    await wait_until(lambda: centre.claims, "it was claimed")
+    centre.grants_claims = True
+
+    other = await centre.offer(work(site))
+
+    await centre.until(other, AttemptState.FINISHED)
+    assert centre.of(refused) == []
+
+
+async def test_a_withdrawn_offer_is_forgotten(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    centre.grants_claims = False
+    offer = await centre.offer(work(site))
+    await wait_until(lambda: centre.claims, "it was claimed")
+    centre.grants_claims = True
+    await centre.withdraw(offer)
+    other = await centre.offer(work(site))
+    await centre.until(other, AttemptState.FINISHED)
+
+    found = await site.ask(do="operations", all=True)
+
+    assert [each["operation"] for each in found["operations"]] == [other.operation]
+
+
+async def test_cancelling_running_work_is_reported_as_cancelled(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = await centre.offer(work(site, seconds=60))
+    await centre.until(offer, AttemptState.STARTED)
+
+    await centre.stop(offer)
+
+    finished = await centre.until(offer, AttemptState.FINISHED)
+    assert (finished.outcome, finished.reason) == (AttemptOutcome.CANCELLED, "cancelled")
+
+
+async def test_stopping_what_is_not_here_is_answered_by_a_tombstone(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    absent = centre.an_offer(work(site))
+    await centre.stop(absent)
+
+    relinquished = await centre.until(absent, AttemptState.RELINQUISHED)
+    await centre.send("offer", command.Offers(offers=(absent,)))
+    await wait_until(lambda: len(centre.of(absent, AttemptState.RELINQUISHED)) >= 2, "it says so again")
+
+    assert relinquished.reason == "not-here"
+    assert centre.claims == []
+
+
+async def test_offers_wait_for_room_and_are_let_in_as_it_appears(centre: Centre, process_site: Site) -> None:
+    text = (process_site.home / "bindings.yaml").read_text()
+    (process_site.home / "bindings.yaml").write_text(text.replace("name: process", "name: process\n  slots: 2"))
+    await process_site.start()
+    await centre.until_connected()
+    offers = [centre.an_offer(work(process_site, seconds=0.3)) for _ in range(6)]
+    most = 0
+
+    def count(_keys: object) -> None:
+        nonlocal most
+        ended = len({each.operation for each in centre.reports if each.state is AttemptState.FINISHED})
+        most = max(most, len(centre.claims) - ended)
+
+    centre.on_claim = count
+    await centre.send("offer", command.Offers(offers=tuple(offers)))
+
+    for offer in offers:
+        await centre.until(offer, AttemptState.FINISHED, timeout_s=60)
+    assert most <= 3  # a claim may come in just before the report that made room for it
+
+
+async def test_queries_are_answered_with_logs_outputs_and_detail(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    command_ = work(site, log="hello")
+    if command_[0] != "simulate":
+        command_[-1] += ""
+        command_[3] = (
+            "import os; print('hello', flush=True); "
+            "open(os.environ['LANDBRIDGE_OUTPUT_MODEL'] + '/weights', 'wb').write(b'0123456789')"
+        )
+    offer = await centre.offer(command_, outputs={"model": {"connection": "models"}})
+    finished = await centre.until(offer, AttemptState.FINISHED)
+
+    log = await centre.ask("logs", offer)
+    listed = await centre.ask("outputs", offer)
+    chunk = await centre.ask("output-chunk", offer, name="model", limit=1 << 20)
+    detail = await centre.ask("detail", offer)
+    missing = await centre.ask("logs", centre.an_offer(["x"]))
+
+    assert (log.found, log.data.splitlines()[0], log.end) == (True, b"hello", True)
+    assert b'"model"' in listed.json
+    assert (chunk.found, chunk.end, len(chunk.data)) == (True, True, finished.outputs["model"].bytes)
+    assert b'"finished"' in detail.json
+    assert (missing.found, missing.end) == (False, True)
+    if not log.data.startswith(b"simulated"):
+        assert len(hashlib.sha256(chunk.data).hexdigest()) == len(finished.outputs["model"].sha256)
+
+
+async def test_draining_stores_reports_and_leaves_work_running(centre: Centre, site: Site) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = await centre.offer(work(site, seconds=12))
+    await centre.until(offer, AttemptState.STARTED)
+
+    assert await site.terminate() == 0
+    assert not (site.home / "site.sock").exists()
+    await site.start()
+
+    await wait_until(lambda: len(centre.inventories) == 2, "what it holds is shown again")
+    assert [slot.state for slot in centre.inventories[-1].slots] == [SlotPhase.RUNNING]
+    finished = await centre.until(offer, AttemptState.FINISHED)
+    assert finished.outcome is AttemptOutcome.COMPLETED
