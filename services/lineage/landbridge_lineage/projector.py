@@ -26,6 +26,7 @@ class Projector:
     def __init__(self) -> None:
         self._states: OrderedDict[str, Versioned] = OrderedDict()
         self._known: OrderedDict[str, None] = OrderedDict()  # ids of assessments and decisions that are stored
+        self._gaps: set[str] = set()  # operations with an event missing, as far as this replica has seen
 
     def forget(self) -> None:
         """Read everything again: what is held may not be what was kept."""
@@ -63,8 +64,17 @@ class Projector:
         if fresh:
             tx.after_commit(lambda: self._note(fresh))
 
+    @property
+    def gaps(self) -> int:
+        """How many operations wait for a missing event."""
+        return len(self._gaps)
+
     def _remember(self, after: Mapping[str, Versioned]) -> None:
         for operation, each in after.items():
+            if each.state.parked:
+                self._gaps.add(operation)
+            else:
+                self._gaps.discard(operation)
             if each.state.phase in TERMINAL_PHASES:
                 self._states.pop(operation, None)
             else:

@@ -3,6 +3,7 @@
 import asyncio
 
 from fastapi import FastAPI
+from prometheus_client import Gauge
 
 from landbridge.bus import streams, subjects
 from landbridge.bus.envelope import Inbound
@@ -20,6 +21,7 @@ from landbridge_lineage.projector import Projector
 log = logs.get(__name__)
 
 _COUNTS_SECONDS = 1.0
+_GAPS = Gauge("landbridge_lineage_gaps", "Operations with an event missing before later ones that already came")
 
 SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
@@ -50,6 +52,7 @@ class LineageService(Service):
         add_live_routes(app, self)
 
     async def prepare(self) -> None:
+        _GAPS.set_function(lambda: self.projector.gaps)
         self.follow("environments", streams.ENVIRONMENTS, subjects.environment("*", "*"), self.environments.apply)
         self.follow("catalogue", streams.CATALOGUE, subjects.catalogue("*", "*"), self._on_document)
         if self.redis.enabled:

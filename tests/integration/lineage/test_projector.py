@@ -99,6 +99,15 @@ async def test_a_replica_with_an_outdated_view_is_told_and_reads_again(lineage_d
     assert (state.seq, state.phase) == (3, Phase.RUNNING)
 
 
+async def test_operations_with_a_missing_event_are_counted_until_it_comes(lineage_db: Database) -> None:
+    projector = Projector()
+    first, second, third, *_ = a_whole_life(OPERATIONS[0])
+    await handle(lineage_db, projector, [first, third])
+    assert projector.gaps == 1
+    await handle(lineage_db, projector, [second])
+    assert projector.gaps == 0
+
+
 async def test_counts_follow_every_move(lineage_db: Database) -> None:
     projector = Projector()
     first, second = OPERATIONS[:2]
