@@ -13,7 +13,7 @@ _STATEMENTS = (
     # One row: the fencing number of the admitter. Whoever charges holds it for the length of a transaction.
     """
     create table admitter (
-        only boolean primary key default true check (only),
+        sole boolean primary key default true check (sole),
         fence bigint not null,
         holder text not null,
         since timestamptz not null default now()

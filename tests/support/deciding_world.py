@@ -1,0 +1,188 @@
+"""A world around eligibility and ranking: everything that they read is told to them, all that they say is seen."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from landbridge.bus import subjects
+from landbridge.bus.connection import Bus
+from landbridge.bus.consume import Consumer
+from landbridge.bus.envelope import Inbound, Outbound, event_type
+from landbridge.bus.publish import Publisher
+from landbridge.domain import claims
+from landbridge.domain.features import PROCESS_FEATURES
+from landbridge.runtime.ids import new_id
+from landbridge.schema.wire import event_v1, report_v1
+from support.deciding import claims_of, contract_document, effective
+from support.wait import wait_until
+
+_encode = msgspec.json.Encoder().encode
+LASTS = timedelta(hours=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class World:
+    """Publishes what others would, and follows OPERATIONS as lineage does."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.bus = bus
+        self.seen: list[tuple[str, Any]] = []
+        self._publisher = Publisher(bus)
+        self._consumer = Consumer(bus, "OPERATIONS", "lineage")
+        self._follower: asyncio.Task[None] | None = None
+        self._contracts: dict[str, dict[str, Any]] = {}
+
+    async def start(self) -> None:
+        self._follower = asyncio.create_task(self._follow())
+
+    async def stop(self) -> None:
+        if self._follower is not None:
+            self._follower.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._follower
+        await self._consumer.stop()
+
+    async def _follow(self) -> None:
+        while True:
+            batch = await self._consumer.take(0.5)
+            for message in batch:
+                self._note(message)
+            await self._consumer.ack(batch)
+
+    def _note(self, message: Inbound) -> None:
+        event = subjects.token(message.subject, 3)
+        kind = {
+            "assessed": event_v1.OperationsAssessed,
+            "waiting": event_v1.OperationsWaiting,
+            "decided": event_v1.OperationsDecided,
+        }.get(event)
+        self.seen.append((event, msgspec.json.decode(message.body, type=kind) if kind else message.body))
+
+    # -- what others say ----------------------------------------------------------------------------------------------
+
+    async def publish(self, subject: str, type_: str, body: object, about: str = "") -> None:
+        await self._publisher.publish([Outbound(subject, type_, _encode(body), about, id=new_id())])
+
+    async def environment(self, name: str = "onprem-a", **spec: Any) -> None:
+        """Register an environment of which everything is proven and whose dispatcher is connected."""
+        self._contracts[name] = contract_document(name, **spec)
+        document = json.dumps(self._contracts[name]).encode()
+        version = event_v1.ContractVersion(version=1, phase="active", document=document, sha256=str(hash(document)))
+        contract = event_v1.EnvironmentContractChanged(environment=name, at=now(), versions=(version,))
+        await self.publish(subjects.environment("contract", name), "x", contract)
+        await self.evidence(name)
+        await self.link(name)
+
+    async def evidence(self, name: str = "onprem-a", *, failing: Iterable[str] = (), lasts: timedelta = LASTS) -> None:
+        from landbridge.domain.contract_document import parse_contract
+
+        failed = set(failing)
+        items = tuple(
+            report_v1.Evidence(
+                claim=claim,
+                result=report_v1.EvidenceResult.FAILED if claim in failed else report_v1.EvidenceResult.PROVEN,
+                at=now(),
+                expires=now() + lasts,
+                probe=f"{claim}@1",
+                subject="disk 7",
+            )
+            for claim in claims_of(parse_contract(self._contracts[name]))
+            if not claim.startswith("boundaries") or claim == claims.IDENTITY
+        )
+        event = event_v1.EnvironmentEvidence(environment=name, at=now(), contract_version=1, items=items)
+        await self.publish(subjects.environment("evidence", name), "x", event)
+
+    async def link(self, name: str = "onprem-a", state: str = "connected") -> None:
+        event = event_v1.EnvironmentLink(
+            environment=name, state=event_v1.LinkState(state), since=now(), features=tuple(PROCESS_FEATURES)
+        )
+        await self.publish(subjects.environment("link", name), "x", event)
+
+    async def control(self, name: str = "onprem-a", *, paused: bool) -> None:
+        event = event_v1.EnvironmentControl(environment=name, paused=paused, by="ann", reason="disk swap", at=now())
+        await self.publish(subjects.environment("control", name), "x", event)
+
+    async def document(self, kind: str, name: str, **spec: Any) -> None:
+        body = json.dumps({"spec": spec}).encode()
+        entry = event_v1.CatalogueEntry(kind=kind, name=name, version=1, document=body, at=now())
+        await self.publish(subjects.catalogue(kind, name), "x", entry)
+
+    async def accept(self, count: int = 1, *, project: str = "retail-eu", **spec: Any) -> list[str]:
+        """Accept operations of one shape; return their ids."""
+        operations = [str(uuid4()) for _ in range(count)]
+        body = effective(project, **spec)
+        type_ = event_type("operation", "OperationAccepted")
+        events = [
+            event_v1.OperationAccepted(operation=operation, project=project, op_seq=1, at=now(), effective=body)
+            for operation in operations
+        ]
+        subject = subjects.operation("accepted", project)
+        messages = [Outbound(subject, type_, _encode(event), event.operation, id=new_id()) for event in events]
+        await self._publisher.publish(messages)
+        return operations
+
+    async def end(self, operations: Sequence[str], phase: str = "completed", *, project: str = "retail-eu") -> None:
+        subject = subjects.operation(phase, project)
+        messages = []
+        for operation in operations:
+            event = event_v1.OperationChanged(
+                operation=operation, project=project, op_seq=5, phase=event_v1.Phase(phase), at=now()
+            )
+            type_ = event_type("operation", "OperationChanged")
+            messages.append(Outbound(subject, type_, _encode(event), operation, id=new_id()))
+        await self._publisher.publish(messages)
+
+    async def requeue(
+        self, operation: str, round_: int, *, free_from: str = "", project: str = "retail-eu", **more: Any
+    ) -> None:
+        """Free what an operation holds, and ask for a new round."""
+        freed = event_v1.OperationFreed(operation=operation, project=project, round=round_ - 1, environment=free_from)
+        await self.publish(subjects.operation("freed", project), "x", freed, operation)
+        spec = more.pop("spec", {})
+        event = event_v1.OperationRequeued(
+            operation=operation, project=project, round=round_, effective=effective(project, **spec), **more
+        )
+        await self.publish(subjects.operation("requeued", project), "x", event, operation)
+
+    # -- what was seen ------------------------------------------------------------------------------------------------
+
+    def events(self, kind: str) -> list[Any]:
+        return [event for found, event in self.seen if found == kind]
+
+    def decided(self) -> list[tuple[str, int, str]]:
+        """Every placement in the order of deciding: operation, round, environment."""
+        return [
+            (item.operation, item.round, item.environment)
+            for event in self.events("decided")
+            for item in event.operations
+        ]
+
+    def placed(self) -> dict[str, str]:
+        """Environment by operation, by the latest decision."""
+        return {operation: environment for operation, _, environment in self.decided()}
+
+    def waits(self) -> dict[str, event_v1.OperationsWaiting]:
+        """What each operation was last told it waits for."""
+        return {item.operation: event for event in self.events("waiting") for item in event.operations}
+
+    async def until_placed(self, operations: Iterable[str], timeout_s: float = 15.0) -> None:
+        wanted = set(operations)
+        await wait_until(
+            lambda: wanted <= set(self.placed()), f"{len(wanted)} operations are placed", timeout_s=timeout_s
+        )
+
+    async def until_waiting(self, operations: Iterable[str], reason: str) -> None:
+        def all_wait() -> bool:
+            waits = self.waits()
+            return all(operation in waits and waits[operation].reason == reason for operation in operations)
+
+        await wait_until(all_wait, f"operations wait for {reason}")
