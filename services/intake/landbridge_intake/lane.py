@@ -6,6 +6,7 @@ What waits here is in the event log with its mark, so a crash loses nothing: the
 import asyncio
 from collections import deque
 
+from landbridge.bus import subjects
 from landbridge.runtime.failpoints import failpoint
 from landbridge.runtime.outbox import Outbox, Written
 
@@ -38,12 +39,19 @@ class PublishLane:
             self._arrived.clear()
             while self._waiting:
                 failpoint("intake.before-publish")
-                part = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
+                part = self._next()
                 async with asyncio.TaskGroup() as group:
                     for written in part:
                         group.create_task(self._outbox.publish_written(written), name="publish")
                 self.events -= sum(len(written.events) for written in part)
             self._idle.set()
+
+    def _next(self) -> list[Written]:
+        """Take batches that may go at the same time: of documents the last one of a subject counts, so they queue."""
+        part = [self._waiting.popleft()]
+        while self._waiting and len(part) < _TOGETHER and not (_is_ordered(part[-1]) or _is_ordered(self._waiting[0])):
+            part.append(self._waiting.popleft())
+        return part
 
     async def flush(self, timeout_s: float) -> bool:
         """Wait until all is published; tell whether it was in time."""
@@ -53,3 +61,7 @@ class PublishLane:
         except TimeoutError:
             return False
         return True
+
+
+def _is_ordered(written: Written) -> bool:
+    return any(subjects.family(event.subject) == "catalogue" for event in written.events[:1])

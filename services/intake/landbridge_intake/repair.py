@@ -26,7 +26,8 @@ _SNAPSHOT_S = 30.0
 async def repair_catalogue(bus: Bus, committer: Committer, clock: Clock) -> int:
     """Publish current documents that the stream does not have in that version; return how many.
 
-    Run at start: usually there are none. The events go through the outbox as all others do.
+    Usually there are none. Replicas that change a document at the same moment may publish in another order than they
+    committed; this puts it right as well. The events go through the outbox as all others do.
     """
     known = await _snapshot(bus)
 

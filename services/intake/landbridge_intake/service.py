@@ -1,5 +1,7 @@
 """The intake service: takes submissions from the stream and over HTTP, and keeps the catalogue."""
 
+import asyncio
+
 from fastapi import FastAPI
 
 from landbridge.bus import streams, subjects
@@ -20,6 +22,8 @@ from landbridge_intake.settings import IntakeSettings
 from landbridge_intake.stream import SubmissionHandler, SubmissionLoop
 
 log = logs.get(__name__)
+
+_REPAIR_SECONDS = 60.0
 
 SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
@@ -68,10 +72,12 @@ class IntakeService(Service):
         self.spawn("catalogue-repair", self._repair(self._committer))
 
     async def _repair(self, committer: Committer) -> None:
-        try:
-            await repair_catalogue(self.bus, committer, self.clock)
-        except (BusError, TransientStoreError, TimeoutError) as error:
-            log.warning("the catalogue stream was not compared", error=str(error))
+        while True:
+            try:
+                await repair_catalogue(self.bus, committer, self.clock)
+            except (BusError, TransientStoreError, TimeoutError) as error:
+                log.warning("the catalogue stream was not compared", error=str(error))
+            await asyncio.sleep(_REPAIR_SECONDS)
 
     def _start_loop(self, subscription: Subscription) -> None:
         """Start the loop with the two differences of `SubmissionLoop`."""
