@@ -30,7 +30,17 @@ _REASON_MAX = 1000
 
 def add_operation_routes(app: FastAPI, service: "IntakeService") -> None:
     """Add the routes that are about operations."""
+    _add_submitting(app, service)
+    _add_wishes(app, service)
 
+    @app.post("/v1/validate")
+    async def validate(request: Request) -> Response:
+        principal = service.auth.authenticate(request)
+        check(principal, Role.VIEWER)
+        return JsonResponse(await _validate(service, principal, await request.body()))
+
+
+def _add_submitting(app: FastAPI, service: "IntakeService") -> None:
     @app.post("/v1/operations")
     async def submit(request: Request) -> Response:
         principal = _submitter(service, request)
@@ -57,6 +67,8 @@ def add_operation_routes(app: FastAPI, service: "IntakeService") -> None:
         key = cloud_event_key(event.source, event.id)
         return await _submit_one(service, principal, event.body, key, event.source, event.id, request)
 
+
+def _add_wishes(app: FastAPI, service: "IntakeService") -> None:
     @app.post("/v1/operations/{operation}/cancel")
     async def cancel(request: Request, operation: str) -> Response:
         principal = _submitter(service, request)
@@ -78,12 +90,6 @@ def add_operation_routes(app: FastAPI, service: "IntakeService") -> None:
             found.written, key, found.project, source, key, principal.name, found.id, from_headers(request.headers)
         )
         return _answer(await service.committer.submit(submission), key)
-
-    @app.post("/v1/validate")
-    async def validate(request: Request) -> Response:
-        principal = service.auth.authenticate(request)
-        check(principal, Role.VIEWER)
-        return JsonResponse(await _validate(service, principal, await request.body()))
 
 
 def _submitter(service: "IntakeService", request: Request) -> Principal:
