@@ -102,8 +102,8 @@ class Instance:
     async def _connected(self, client: HttpClient, names: Sequence[str]) -> None:
         deadline = time.monotonic() + _JOIN_SECONDS
         while True:
-            found = {row["name"]: str(row.get("link", "")) for row in await client.environments()}
-            if all("connected" in found.get(name, "") for name in names):
+            found = {row["environment"]: json.dumps(row.get("link")) for row in await client.environments()}
+            if all('"connected"' in found.get(name, "") for name in names):
                 return
             if time.monotonic() > deadline:
                 raise RuntimeError(f"environments did not connect: {found}")
