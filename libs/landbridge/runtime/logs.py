@@ -101,6 +101,7 @@ def configure(service: str, *, level: str = "info", form: str = "json", instance
         logging.getLogger(name).propagate = True
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request to another service
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(service=service, **({"instance": instance} if instance else {}))
 

@@ -148,7 +148,8 @@ def timeline(events: Sequence[Json]) -> list[dict[str, Any]]:
 
 def _event(item: Json) -> dict[str, Any]:
     name, data = item["event"], item.get("data") or {}
-    condition = data.get("condition") or {}
+    told = data.get("condition")
+    condition: Json = told if isinstance(told, Mapping) else {"type": told or ""}
     parts = [
         f"in {data['environment']}" if data.get("environment") else "",
         f"attempt {data['attempt']}" if data.get("attempt") else "",

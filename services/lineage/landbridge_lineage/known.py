@@ -24,6 +24,17 @@ _PARTS: Final[dict[str, Any]] = {
 }
 
 
+def location(document: bytes) -> dict[str, Any]:
+    """Return where a contract says that its environment is, or an empty one."""
+    try:
+        found = msgspec.json.decode(document)
+    except msgspec.DecodeError:
+        return {}
+    spec = found.get("spec") if isinstance(found, dict) else None
+    place = spec.get("location") if isinstance(spec, dict) else None
+    return place if isinstance(place, dict) else {}
+
+
 class Environments:
     """The current value of each event of each environment."""
 
@@ -53,6 +64,7 @@ class Environments:
         return {
             "environment": name,
             "versions": [{"version": each.version, "phase": each.phase, "sha256": each.sha256} for each in versions],
+            "location": location(versions[-1].document),
             "executor": link.executor if link else "",
             "link": plain(link),
             "control": plain(control),
