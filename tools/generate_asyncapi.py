@@ -1,7 +1,7 @@
 """Writes `docs/asyncapi/<service>.json` from each service's subscription table; `--check` only compares.
 
 A table that lies is refused: every type must travel on a subject that a filter of its row takes, and every filter must
-take a type. Exit code 0: written or equal; 1: stale, or a table that lies.
+take a type. A row without types takes any message. Exit code 0: written or equal; 1: stale, or a table that lies.
 """
 
 import argparse
@@ -44,7 +44,11 @@ def received(table: tuple[Subscription, ...], packages: Packages) -> list[Receiv
     """Return what a table receives, one entry a type and subject. Raises TableError."""
     found: list[Received] = []
     for row in table:
-        served: set[str] = set()
+        if not row.types:
+            found += [
+                Received(f"Any.{row.stream}", row.stream, row.durable, each, None, row.batch) for each in row.filters
+            ]
+        served: set[str] = set() if row.types else set(row.filters)
         for name in row.types:
             model = model_of(name)
             fitting = [

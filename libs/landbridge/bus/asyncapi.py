@@ -16,13 +16,16 @@ SCHEMA_VERSION = "3.0.0"
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One kind of message that a service receives: on which subject of which stream, through which durable."""
+    """One kind of message that a service receives: on which subject of which stream, through which durable.
+
+    Without a `model` it may be any message, such as a dead letter.
+    """
 
     title: str
     stream: str
     durable: str
     subject: str
-    model: type[Any]
+    model: type[Any] | None
     batch: int
 
 
@@ -36,9 +39,9 @@ def document(service: str, version: str, receives: Sequence[Received]) -> str:
             stream=JStream(each.stream, declare=False),
             pull_sub=PullSub(batch_size=each.batch),
             title=each.title,
-            description=f"{each.model.__doc__ or ''} Stream {each.stream}, durable {each.durable}.".strip(),
+            description=f"{_about(each.model)} Stream {each.stream}, durable {each.durable}.",
         )
-        subscriber(_handler(each.model))
+        subscriber(_handler(each.model or Any))
     title = f"Landbridge {service}"
     description = "CloudEvents 1.0 in binary mode: ce- headers, the body is the payload as JSON."
     specification: Any = AsyncAPI(
@@ -48,7 +51,11 @@ def document(service: str, version: str, receives: Sequence[Received]) -> str:
     return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _handler(model: type[Any]) -> Callable[..., Any]:
+def _about(model: type[Any] | None) -> str:
+    return (model.__doc__ or "").strip() if model is not None else "Any message, as it was."
+
+
+def _handler(model: Any) -> Callable[..., Any]:
     """Return a handler whose only purpose is its annotation, which FastStream turns into the payload's schema."""
 
     async def receive(message: Any) -> None:
