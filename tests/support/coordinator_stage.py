@@ -186,7 +186,7 @@ class ScriptedEnvironment:
         self.n = 0
 
     async def _ask(self, subject: str, body: msgspec.Struct, type_: Any) -> Any:
-        for _ in range(20):
+        for _ in range(200):
             try:
                 answer = await self.stage.bus.request(subject, msgspec.json.encode(body), 2.0)
             except Exception:

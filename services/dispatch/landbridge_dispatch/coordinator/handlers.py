@@ -154,7 +154,7 @@ def _read_reports(message: Inbound) -> Heads | wire.Inventory:
     try:
         if subjects.token(message.subject, 4) == "inventory":
             return wire.read_inventory(message.body)
-        return [(wire.read_report(raw), msgspec.Raw(raw)) for raw in wire.read_reports(message.body).items]
+        return [(wire.read_report(raw), raw) for raw in wire.read_reports(message.body).items]
     except msgspec.MsgspecError as error:
         raise PermanentFailure(f"not a report: {error}", offenders=[message.id]) from error
 

@@ -54,7 +54,8 @@ def slot(found: wire.Slot, environment: str, term: int) -> model.InventoryItem |
     phase = _SLOTS.get(found.state)
     if phase is None:
         return None
-    head = wire.read_report(found.report) if found.report is not None else None
+    raw = msgspec.Raw(bytes(found.report))
+    head = wire.read_report(raw) if bytes(raw) else None
     return model.InventoryItem(
         environment=environment,
         epoch=Epoch(found.epoch.generation, found.epoch.counter),
@@ -64,7 +65,7 @@ def slot(found: wire.Slot, environment: str, term: int) -> model.InventoryItem |
         reason=head.reason if head is not None else "",
         message=head.message if head is not None else "",
         checkpoint=head.checkpoint.manifest if head is not None and head.checkpoint is not None else "",
-        report=found.report,
+        report=raw if head is not None else None,
         final=head.state if head is not None else "",
         outcome=head.outcome if head is not None else "",
         exit_code=head.exit_code if head is not None else None,

@@ -94,7 +94,8 @@ class Slot(msgspec.Struct, frozen=True, rename="camel"):
     operation: str
     epoch: Epoch
     state: str = ""
-    report: msgspec.Raw | None = None
+    report: msgspec.Raw = msgspec.Raw(b"")
+    """Empty where the slot has no report yet."""
 
 
 class Inventory(msgspec.Struct, frozen=True, rename="camel"):
