@@ -1,6 +1,6 @@
 """The dashboard in a real browser: looks right on a desktop and a phone, reads without JavaScript, updates live."""
 
-import asyncio
+import json
 import os
 import shutil
 import statistics
@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from fixtures.instance import EXAMPLES, Instance
-from landbridge.client import connect
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("instance")]
 
@@ -20,6 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
 LIVE_SECONDS_MAX = 1.0
+NAMES = ("3-sales-summary", "5-foundation-train", "6-flaky-import")
 
 
 @pytest.fixture(scope="session")
@@ -39,16 +39,9 @@ def browser() -> Iterator[Browser]:
 def operations(instance: Instance) -> dict[str, str]:
     """Ids by example: one that completed, one that is unplaceable, one that was retried."""
 
-    async def submit() -> dict[str, str]:
-        found = {}
-        async with connect(instance.url, token=instance.token) as client:
-            for name in ("3-sales-summary", "5-foundation-train", "6-flaky-import"):
-                found[name] = (await client.submit(EXAMPLES / "operations" / f"{name}.yaml")).id
-            for each in found.values():
-                await client.wait(each, timeout_s=60, stop_when_unplaceable=True)
-        return found
-
-    return asyncio.run(submit())
+    files = [str(EXAMPLES / "operations" / f"{name}.yaml") for name in NAMES]
+    done = instance.run("submit", *files, "--wait", "-o", "json", check=3)
+    return {name: each["operation"] for name, each in zip(NAMES, json.loads(done.stdout), strict=True)}
 
 
 def signed_in(browser: Browser, instance: Instance, size: str, *, scripts: bool = True) -> BrowserContext:
