@@ -3,13 +3,7 @@
 import os
 from pathlib import Path
 
-
-def alive(pid: int) -> bool:
-    """Whether the process runs; one that ended and waits for its parent does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
-    except OSError:
-        return False
+from landbridge_embedded.process import lives
 
 
 def processes_of(root: Path) -> dict[int, str]:
@@ -21,6 +15,6 @@ def processes_of(root: Path) -> dict[int, str]:
                 command = (entry / "cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode()
             except OSError:
                 continue
-            if str(root) in command and alive(int(entry.name)):
+            if str(root) in command and lives(int(entry.name)):
                 found[int(entry.name)] = command
     return found

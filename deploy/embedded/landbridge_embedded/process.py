@@ -219,6 +219,21 @@ async def end_leftover(pid_file: Path, marker: str, stop_signal: signal.Signals,
             return
 
 
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except (OSError, IndexError):
+        pass
+    if sys.platform == "linux":
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
 def _running_pid(pid_file: Path, marker: str) -> int:
     try:
         pid = int(pid_file.read_text().split()[0])

@@ -263,7 +263,7 @@ class Supervisor:
                 return {"started": request.get("name")}
             case "down":
                 self.request_stop(keep_workloads=bool(request.get("keepWorkloads")))
-                return {"stopping": True}
+                return {"stopping": True, "pid": os.getpid()}
             case other:
                 return {"error": f"unknown command {other!r}; expected status, start-environment or down"}
 

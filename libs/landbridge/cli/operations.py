@@ -65,6 +65,8 @@ def events(
 
 
 def _print_events(found: "list[Event]") -> None:
+    from landbridge.cli.progress import why
+
     columns = [
         Column("AT"),
         Column("SEQ", right=True),
@@ -80,7 +82,7 @@ def _print_events(found: "list[Event]") -> None:
             event.event,
             event.environment,
             event.attempt or "",
-            ": ".join(part for part in (event.reason, event.message) if part),
+            why(event),
         ]
         for event in found
     )
@@ -197,7 +199,7 @@ def cancel(
         full = await client.resolve(operation)
         await client.cancel(full, reason)
         print(f"{full}  asked to stop", flush=True)
-        return await _wait_for(client, full, limit_s) if wait else Exit.DONE
+        return await _wait_for(client, full, limit_s, to_the_end=True) if wait else Exit.DONE
 
     code = call(data, context, run)
     # Who asks for a cancellation and gets one has succeeded.
@@ -228,9 +230,9 @@ def retry(
         raise typer.Exit(int(code))
 
 
-async def _wait_for(client: "HttpClient", operation: str, limit_s: float | None) -> Exit:
+async def _wait_for(client: "HttpClient", operation: str, limit_s: float | None, *, to_the_end: bool = False) -> Exit:
     from landbridge.cli import progress
 
-    found = await progress.wait_told(client, operation, limit_s, tell=True)
+    found = await progress.wait_told(client, operation, limit_s, tell=True, to_the_end=to_the_end)
     progress.say_outcome(found)
     return progress.outcome(found)

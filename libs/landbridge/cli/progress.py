@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 _EXITS = {"completed": Exit.DONE, "failed": Exit.FAILED, "cancelled": Exit.CANCELLED}
 # What people need not see while they wait.
 _QUIET = frozenset({"freed", "observed", "assessed"})
+# Reasons that every event of the kind has.
+_USUAL = {"pending": ("decided",), "running": ("started",)}
 
 
-async def wait_told(client: "HttpClient", operation: str, timeout_s: float | None, *, tell: bool) -> "Operation":
-    """Wait for the end, or for the news that nothing can run it, and tell each step on standard error."""
+async def wait_told(
+    client: "HttpClient", operation: str, timeout_s: float | None, *, tell: bool, to_the_end: bool = False
+) -> "Operation":
+    """Wait for the end and tell each step on standard error.
+
+    The news that nothing can run it ends the wait, too, unless it is `to_the_end`.
+    """
     teller = asyncio.create_task(_tell_steps(client, operation)) if tell else None
     try:
-        return await client.wait(operation, timeout_s=timeout_s, stop_when_unplaceable=True)
+        return await client.wait(operation, timeout_s=timeout_s, stop_when_unplaceable=not to_the_end)
     finally:
         if teller is not None:
             await _finish(teller)
@@ -49,8 +56,15 @@ def step_line(event: "Event") -> str:
     """Return one line about an event: time, what, where, why."""
     where = f" in {event.environment}" if event.environment else ""
     attempt = f", attempt {event.attempt}" if event.attempt > 1 and event.event == "running" else ""
-    reason = ": ".join(part for part in (event.reason, event.message) if part)
+    reason = why(event)
     return f"{output.clock(event.at)}  {event.event}{where}{attempt}{f' ({reason})' if reason else ''}"
+
+
+def why(event: "Event") -> str:
+    """Return an event's reason and message; empty where they only repeat its name."""
+    if not event.message and event.reason in (event.event, *_USUAL.get(event.event, ())):
+        return ""
+    return ": ".join(part for part in (event.reason, event.message) if part)
 
 
 def outcome(operation: "Operation") -> Exit:

@@ -88,14 +88,15 @@ def down(
     """Stop Landbridge on this machine and what it runs."""
     from landbridge_embedded.control import ask
     from landbridge_embedded.layout import DataDirectory
+    from landbridge_embedded.process import lives
 
     directory = DataDirectory(data_directory(data))
     if not directory.is_held():
         print(f"nothing to stop: no Landbridge runs on {directory.root}")
         return
-    ask(directory, "down", keepWorkloads=keep_workloads)
+    pid = int(ask(directory, "down", keepWorkloads=keep_workloads)["pid"])
     started = time.monotonic()
-    while directory.is_held():
+    while directory.is_held() or lives(pid):
         if time.monotonic() - started > 120:
             raise CliError(f"still stopping after 2 minutes; see {directory.log_of('supervisor')}", Exit.TIMED_OUT)
         time.sleep(0.02)

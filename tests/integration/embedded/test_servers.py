@@ -17,9 +17,9 @@ from landbridge_embedded import binaries, postgres_user
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.nats import NatsServer
 from landbridge_embedded.postgres import PostgresServer
-from landbridge_embedded.process import http_ok
+from landbridge_embedded.process import http_ok, lives
 from landbridge_embedded.redis import RedisServer
-from support.processes import alive, processes_of
+from support.processes import processes_of
 from support.wait import wait_until
 
 PARENT = textwrap.dedent(
@@ -186,7 +186,7 @@ async def test_killing_the_parent_leaves_no_server(public_root: Path, as_user: b
         assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
         assert len(pids) == 3
-        assert all(alive(pid) for pid in pids)
+        assert all(lives(pid) for pid in pids)
         parent.kill()
-    await wait_until(lambda: not any(alive(pid) for pid in pids), "the servers are gone")
+    await wait_until(lambda: not any(lives(pid) for pid in pids), "the servers are gone")
     await wait_until(lambda: processes_of(public_root) == {}, "nothing is left")

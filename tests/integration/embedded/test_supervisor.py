@@ -14,8 +14,9 @@ from landbridge_embedded import environments
 from landbridge_embedded.control import ask
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.layout import DataDirectory
+from landbridge_embedded.process import lives
 from landbridge_embedded.services import SERVICES
-from support.processes import alive, processes_of
+from support.processes import processes_of
 from support.wait import wait_until
 
 TESTS = Path(__file__).parents[2]
@@ -163,7 +164,7 @@ async def test_when_the_common_parent_of_the_services_dies_all_of_them_return(up
         return all(rows[spec.name]["ready"] and rows[spec.name]["restarts"] for spec in SERVICES)
 
     await wait_until(back, "all services are ready again", timeout_s=30)
-    assert not alive(pid)
+    assert not lives(pid)
 
 
 async def test_a_service_that_cannot_start_fails_the_start_with_its_log(up: Callable[..., Up], tmp_path: Path) -> None:
