@@ -149,16 +149,23 @@ def timeline(events: Sequence[Json]) -> list[dict[str, Any]]:
 def _event(item: Json) -> dict[str, Any]:
     name, data = item["event"], item.get("data") or {}
     told = data.get("condition")
-    condition: Json = told if isinstance(told, Mapping) else {"type": told or ""}
+    condition: Json = told if isinstance(told, Mapping) else {}
+    reason, message = data.get("reason"), data.get("message")
     parts = [
         f"in {data['environment']}" if data.get("environment") else "",
         f"attempt {data['attempt']}" if data.get("attempt") else "",
-        data.get("reason", "") if isinstance(data.get("reason"), str) else "",
-        data.get("message", "") if isinstance(data.get("message"), str) else "",
-        f"{condition.get('type', '')} {condition.get('status', '')} {condition.get('message', '')}".strip(),
+        reason if isinstance(reason, str) and reason != name else "",
+        message if isinstance(message, str) and message != name else "",
     ]
+    if condition and condition.get("message") != message:
+        parts.append(str(condition.get("message", "")))
+    title = _TITLES.get(name, name.capitalize())
+    if condition:
+        title = f"{condition.get('type', 'Condition')} {'ends' if str(condition.get('status')) == 'false' else 'holds'}"
+    elif isinstance(told, str) and told:
+        title = f"{title}: {told}"
     return {
-        "title": _TITLES.get(name, name.capitalize()),
+        "title": title[:1].upper() + title[1:],
         "tone": TONES.get(name, ""),
         "at": item["at"],
         "at_text": clock(item["at"]),

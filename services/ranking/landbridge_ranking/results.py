@@ -119,7 +119,9 @@ class Results:
             if bucket.wait is None:  # not tried in this turn; the next one tells
                 desk.told[key] = Told(None, self._now - TELL_AGAIN_AFTER)
                 continue
-            events += self._tell(bucket, tickets)
+            # Of operations that were never eligible eligibility has told already, and it knows more about the reason.
+            if bucket.wait.reason is not WaitReason.NO_ELIGIBLE_ENVIRONMENT:
+                events += self._tell(bucket, tickets)
             if len(tickets) == len(bucket.tickets):
                 desk.told[key] = Told(bucket.wait.reason, self._now)
         if rows:
