@@ -12,6 +12,7 @@ from landbridge.bus import jwt, streams, subjects
 from landbridge.bus.credentials import INBOX
 
 API: Final = "$JS.API"
+ADVISORY: Final = "$JS.EVENT.ADVISORY"
 LIFECYCLE_EVENTS: Final = (
     *("queued", "pending", "running", "retrying", "completed", "failed", "cancelled"),
     *("condition", "observed", "requeued", "freed"),
@@ -81,7 +82,11 @@ SERVICES: Final[dict[str, Grant]] = {
         hears=(subjects.every("answer", "*"),),
         reads_state=(*STATE_STREAMS, streams.ALERTS),
     ),
-    "alerting": Grant(writes=(subjects.alert("*"),), reads_state=(*STATE_STREAMS, streams.ALERTS)),
+    "alerting": Grant(
+        writes=(subjects.alert("*"),),
+        reads_state=(*STATE_STREAMS, streams.ALERTS),
+        hears=(f"{ADVISORY}.>",),
+    ),
     "dashboard": Grant(
         reads_state=(*STATE_STREAMS, streams.ALERTS),
         hears=(subjects.operation("*", "*"),),

@@ -104,11 +104,8 @@ DURABLES: Final[tuple[DurableSpec, ...]] = (
     ),
     DurableSpec(REPORTS, "contract-verifier", (subjects.report("*", "evidence"),)),
     DurableSpec(OPERATIONS, "lineage", (subjects.operation("*", "*"),)),
-    DurableSpec(
-        OPERATIONS,
-        "alerting",
-        _events("assessed", "waiting", "decided", "pending", "running", "retrying", "freed", *TERMINAL),
-    ),
+    # No `completed`, no `running`: what was placed and ran is no alert, and most events are of these.
+    DurableSpec(OPERATIONS, "alerting", _events("assessed", "waiting", "decided", "retrying", "failed", "cancelled")),
     DurableSpec(DEADLETTERS, "alerting", (subjects.deadletter("*"),)),
 )
 

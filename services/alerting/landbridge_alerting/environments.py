@@ -1,0 +1,55 @@
+"""What each replica holds about environments: the last message of each subject."""
+
+from typing import Any, Final
+
+import msgspec
+
+from landbridge.bus import subjects
+from landbridge.bus.envelope import Inbound
+from landbridge.schema.wire.event_v1 import EnvironmentContractChanged, EnvironmentEvidence, EnvironmentLink
+from landbridge_alerting.world import Link, Proof
+
+_DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "contract": msgspec.json.Decoder(EnvironmentContractChanged),
+    "evidence": msgspec.json.Decoder(EnvironmentEvidence),
+    "link": msgspec.json.Decoder(EnvironmentLink),
+}
+
+
+class Environments:
+    """Links and evidence of the environments that have a contract."""
+
+    def __init__(self) -> None:
+        self._contracts: dict[str, EnvironmentContractChanged] = {}
+        self._evidence: dict[str, EnvironmentEvidence] = {}
+        self._links: dict[str, EnvironmentLink] = {}
+
+    def apply(self, message: Inbound) -> None:
+        """Take in one message; one that cannot be read raises and changes nothing."""
+        kind, name = subjects.token(message.subject, 3), subjects.environment_of(message.subject)
+        decoder = _DECODERS.get(kind)
+        if decoder is None or not name:
+            return
+        places: dict[str, dict[str, Any]] = {
+            "contract": self._contracts,
+            "evidence": self._evidence,
+            "link": self._links,
+        }
+        places[kind][name] = decoder.decode(message.body)
+
+    def names(self) -> list[str]:
+        return sorted(name for name, contract in self._contracts.items() if contract.versions)
+
+    def links(self) -> dict[str, Link]:
+        known = ((name, self._links.get(name)) for name in self.names())
+        return {name: Link(link.state.value, link.since) for name, link in known if link is not None}
+
+    def proofs(self) -> dict[str, tuple[Proof, ...]]:
+        known = ((name, self._evidence.get(name)) for name in self.names())
+        return {
+            name: tuple(
+                Proof(item.claim, item.result.value or "unknown", item.expires, item.detail) for item in evidence.items
+            )
+            for name, evidence in known
+            if evidence is not None
+        }
