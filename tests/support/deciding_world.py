@@ -36,6 +36,7 @@ class World:
     def __init__(self, bus: Bus) -> None:
         self.bus = bus
         self.seen: list[tuple[str, Any]] = []
+        self._ids: set[str] = set()
         self._publisher = Publisher(bus)
         self._consumer = Consumer(bus, "OPERATIONS", "lineage")
         self._follower: asyncio.Task[None] | None = None
@@ -59,6 +60,9 @@ class World:
             await self._consumer.ack(batch)
 
     def _note(self, message: Inbound) -> None:
+        if message.id in self._ids:  # published again after a crash: consumers drop it by its id
+            return
+        self._ids.add(message.id)
         event = subjects.token(message.subject, 3)
         kind = {
             "assessed": event_v1.OperationsAssessed,
@@ -174,7 +178,7 @@ class World:
         """What each operation was last told it waits for."""
         return {item.operation: event for event in self.events("waiting") for item in event.operations}
 
-    async def until_placed(self, operations: Iterable[str], timeout_s: float = 15.0) -> None:
+    async def until_placed(self, operations: Iterable[str], timeout_s: float = 30.0) -> None:
         wanted = set(operations)
         await wait_until(
             lambda: wanted <= set(self.placed()), f"{len(wanted)} operations are placed", timeout_s=timeout_s
@@ -185,4 +189,4 @@ class World:
             waits = self.waits()
             return all(operation in waits and waits[operation].reason == reason for operation in operations)
 
-        await wait_until(all_wait, f"operations wait for {reason}")
+        await wait_until(all_wait, f"operations wait for {reason}", timeout_s=30)
