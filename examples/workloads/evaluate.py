@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from landbridge.client import workload
-
 from train import auc, load
+
+from landbridge.client import workload
 
 
 def main() -> int:

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-import pyarrow.parquet as parquet
+from pyarrow import parquet
+
 from landbridge.client import workload
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from landbridge.domain import ids
 
-TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=("Cs",)), max_size=30)
+TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 
 
 def test_an_operation_id_never_changes_between_releases() -> None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--once", action="store_true", help="stop at the end; exit code 0 only if all went as expected")
     parser.add_argument("--data", default=DIRECTORY, help="data directory, made anew (default %(default)s)")
     options = parser.parse_args(arguments)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     data = DataDirectory(Path(options.data).resolve())
     signal.signal(signal.SIGTERM, lambda *_: _interrupt())
     try:
@@ -156,9 +157,10 @@ def _progress(followed: list[Followed]) -> Table:
 
 
 def _result(followed: list[Followed]) -> Table:
-    table = Table(title="What ran where, and why", title_justify="left", show_lines=True)
-    for title in ("operation", "outcome", "environment", "attempts"):
+    table = Table(title="What ran where, and why", title_justify="left", box=box.SIMPLE_HEAD, leading=1, pad_edge=False)
+    for title in ("operation", "outcome", "environment"):
         table.add_column(title, no_wrap=True)
+    table.add_column("tries", justify="right")
     table.add_column("why there, why not elsewhere", ratio=1)
     for each in followed:
         outcome = outcome_of(each.operation) if each.operation else "unknown"
