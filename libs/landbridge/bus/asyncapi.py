@@ -1,6 +1,6 @@
 """AsyncAPI 3 documents of what a service receives, made by FastStream from our own table of subscriptions.
 
-The only user of FastStream: high-rate consumers go through `landbridge.bus.consume`, whose table this describes.
+Consumers go through `landbridge.bus.consume`; this describes their table and runs nothing.
 """
 
 import json

@@ -1,0 +1,68 @@
+"""Reading a whole stream once, from its first message to the one that was the last when the reading began.
+
+For audits and rebuilding, with the rights of the `streams` user: it makes a consumer in the broker's memory, which the
+broker forgets by itself. Services never read like this; they have durables.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import msgspec
+from nats.aio.msg import Msg
+
+from landbridge.bus.connection import Bus, frame
+from landbridge.bus.declare import api
+from landbridge.bus.envelope import Inbound, decode
+from landbridge.bus.errors import BusError, Unavailable
+
+PAGE: Final = 500
+_PAGE_S: Final = 10.0
+_FORGOTTEN_AFTER_NS: Final = 60 * 1_000_000_000
+
+
+async def scan(bus: Bus, stream: str, filters: Sequence[str] = (), *, first: int = 0) -> AsyncIterator[Inbound]:
+    """Yield the stream's messages in order, those on `filters` only, from sequence `first` on. Raises BusError."""
+    name = f"scan-{secrets.token_hex(8)}"
+    config = {
+        "name": name,
+        "deliver_policy": "by_start_sequence" if first else "all",
+        **({"opt_start_seq": first} if first else {}),
+        "ack_policy": "none",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": _FORGOTTEN_AFTER_NS,
+        "filter_subjects": list(filters),
+    }
+    made = await api(bus, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
+    left = int(made["num_pending"])
+    while left > 0:
+        page = await _page(bus, stream, name, min(PAGE, left))
+        left -= len(page)
+        for msg in page:
+            yield decode(msg.subject, msg.headers, msg.data, msg.reply)
+
+
+async def _page(bus: Bus, stream: str, consumer: str, count: int) -> list[Msg]:
+    """Return the next `count` messages. Raises Unavailable when they do not come."""
+    arrived: asyncio.Queue[Msg | BusError] = asyncio.Queue()
+    subject = f"{bus.settings.api_prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+    reply = bus.replies.open(arrived.put_nowait)
+    found: list[Msg] = []
+    try:
+        ask = msgspec.json.encode({"batch": count, "expires": int(_PAGE_S * 1e9)})
+        await bus.write(frame(subject, reply, "", ask))
+        async with asyncio.timeout(_PAGE_S + 1.0):
+            while len(found) < count:
+                message = await arrived.get()
+                if isinstance(message, BusError):
+                    raise message
+                if not message.reply:  # a status: the request ended early
+                    raise Unavailable(f"{stream}: {(message.headers or {}).get('Description', 'no answer')}")
+                found.append(message)
+    except TimeoutError as error:
+        raise Unavailable(f"{stream}: no messages within {_PAGE_S:g} s") from error
+    finally:
+        bus.replies.close(reply)
+    return found

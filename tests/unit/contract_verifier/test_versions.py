@@ -1,0 +1,104 @@
+"""Versions and their phases."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from landbridge.schema.wire.command_v1 import Probe
+from landbridge_contract_verifier.records import Record
+from landbridge_contract_verifier.versions import Phase, Version, due_step, register, superseded
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+RETIRING = timedelta(minutes=5)
+PROBE = Probe(name="runtime@1", claim="runtime", kind="workload")
+LINK = Probe(name="links.x@1", claim="links.x", kind="link")
+
+
+def version(number: int, phase: Phase = Phase.ACTIVE, until: datetime | None = None) -> Version:
+    return Version(
+        version=number, phase=phase, sha256=f"hash-{number}", document=b"{}", probes=(PROBE, LINK), at=NOW, until=until
+    )
+
+
+def proof(result: str = "proven", lasts_s: float = 60) -> dict[str, Record]:
+    expires = NOW + timedelta(seconds=lasts_s)
+    return {"runtime@1": Record(probe="runtime@1", claim="runtime", result=result, subject="", at=NOW, expires=expires)}
+
+
+def test_the_first_version_is_active_and_later_ones_are_canaries() -> None:
+    assert register([], 3, "h").phase is Phase.ACTIVE
+    assert register([version(3)], 4, "h").phase is Phase.CANARY
+    assert register([version(3, Phase.RETIRED)], 4, "h").phase is Phase.ACTIVE
+
+
+def test_a_version_never_changes_and_numbers_only_grow() -> None:
+    assert register([version(3)], 3, "hash-3").phase is None
+    other, older = register([version(3)], 3, "other").problem, register([version(3)], 2, "h").problem
+    assert (other and other.code, older and older.code) == ("version-is-fixed", "version-too-low")
+    assert other is not None
+    assert "version 4" in other.suggestion
+
+
+def test_a_proven_canary_becomes_active_and_the_old_one_retires() -> None:
+    known = [version(1), version(2, Phase.CANARY, NOW + timedelta(hours=1))]
+    assert due_step(known, {}, NOW, RETIRING) is None
+    step = due_step(known, proof(), NOW, RETIRING)
+    assert step is not None
+    assert step.changes == {1: (Phase.RETIRING, NOW + RETIRING), 2: (Phase.ACTIVE, None)}
+
+
+def test_expired_failed_or_unknown_proof_does_not_help_a_canary() -> None:
+    known = [version(1), version(2, Phase.CANARY, NOW + timedelta(hours=1))]
+    for evidence in (proof(lasts_s=0), proof("failed"), proof("unknown")):
+        assert due_step(known, evidence, NOW, RETIRING) is None
+
+
+def test_a_canary_that_ran_out_of_time_is_retired_with_its_reasons() -> None:
+    step = due_step([version(1), version(2, Phase.CANARY, NOW)], proof("failed"), NOW, RETIRING)
+    assert step is not None
+    assert (step.changes, step.failed) == ({2: (Phase.RETIRED, None)}, 2)
+    assert [problem.path for problem in step.problems] == ["spec.runtime"]
+
+
+def test_a_newer_canary_ends_an_older_one() -> None:
+    assert superseded([version(1), version(2, Phase.CANARY)]) == {2: (Phase.RETIRED, None)}
+
+
+def test_a_retiring_version_is_retired_in_time() -> None:
+    known = [version(1, Phase.RETIRING, NOW), version(2)]
+    step = due_step(known, {}, NOW, RETIRING)
+    assert step is not None
+    assert step.changes == {1: (Phase.RETIRED, None)}
+
+
+EVENTS = st.lists(st.tuples(st.sampled_from(["register", "prove", "fail", "wait"]), st.integers(1, 6)), max_size=30)
+
+
+@given(EVENTS)
+def test_one_version_at_most_is_active_and_one_a_canary(events: list[tuple[str, int]]) -> None:
+    known: list[Version] = []
+    now = NOW
+    for kind, number in events:
+        evidence = proof("proven" if kind == "prove" else "failed", 10**6)
+        if kind == "register":
+            outcome = register(known, number, f"hash-{number}")
+            if outcome.phase is not None:
+                changes = superseded(known)
+                known = [changed(item, changes) for item in known]
+                until = now + RETIRING if outcome.phase is Phase.CANARY else None
+                known.append(version(number, outcome.phase, until))
+        elif kind == "wait":
+            now += timedelta(minutes=number)
+        while (step := due_step(known, evidence, now, RETIRING)) is not None:
+            known = [changed(item, step.changes) for item in known]
+        phases = [item.phase for item in known]
+        assert phases.count(Phase.ACTIVE) <= 1
+        assert phases.count(Phase.CANARY) <= 1
+        assert not known or Phase.ACTIVE in phases  # what once took work goes on taking it
+
+
+def changed(item: Version, changes: object) -> Version:
+    phase, until = changes.get(item.version, (item.phase, item.until))  # type: ignore[attr-defined]
+    return msgspec.structs.replace(item, phase=phase, until=until)
