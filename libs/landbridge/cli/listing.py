@@ -157,7 +157,7 @@ async def _one_operation(client: "HttpClient", name: str, form: Format) -> None:
             ("Queue", found.get("queue")),
             ("Phase", found.get("phase")),
             ("Conditions", ", ".join(str(item["type"]) for item in found.get("conditions") or ())),
-            ("Reason", found.get("reason")),
+            ("Reason", found.get("reason") if found.get("reason") != found.get("phase") else ""),
             ("Message", found.get("message") or (found.get("waiting") or {}).get("message")),
             ("Environment", found.get("environment")),
             ("Attempt", found.get("attempt")),

@@ -12,19 +12,27 @@ if TYPE_CHECKING:
 
 _EXITS = {"completed": Exit.DONE, "failed": Exit.FAILED, "cancelled": Exit.CANCELLED}
 # What people need not see while they wait.
-_QUIET = frozenset({"freed", "observed", "assessed"})
+_QUIET = frozenset({"freed", "observed", "assessed", "waiting", "requeued", "condition"})
 # Reasons that every event of the kind has.
 _USUAL = {"pending": ("decided",), "running": ("started",)}
 
 
 async def wait_told(
-    client: "HttpClient", operation: str, timeout_s: float | None, *, tell: bool, to_the_end: bool = False
+    client: "HttpClient",
+    operation: str,
+    timeout_s: float | None,
+    *,
+    tell: bool,
+    to_the_end: bool = False,
+    named: bool = False,
 ) -> "Operation":
     """Wait for the end and tell each step on standard error.
 
-    The news that nothing can run it ends the wait, too, unless it is `to_the_end`.
+    The news that nothing can run it ends the wait, too, unless it is `to_the_end`. `named` steps say whose they are.
     """
-    teller = asyncio.create_task(_tell_steps(client, operation)) if tell else None
+    teller = (
+        asyncio.create_task(_tell_steps(client, operation, f"{operation[:8]}  " if named else "")) if tell else None
+    )
     try:
         return await client.wait(operation, timeout_s=timeout_s, stop_when_unplaceable=not to_the_end)
     finally:
@@ -39,14 +47,14 @@ async def _finish(teller: "asyncio.Task[None]") -> None:
     await asyncio.gather(teller, return_exceptions=True)
 
 
-async def _tell_steps(client: "HttpClient", operation: str) -> None:
+async def _tell_steps(client: "HttpClient", operation: str, whose: str) -> None:
     from landbridge.client.errors import NotFoundError
 
     while True:
         try:
             async for event in client.follow(operation):
                 if event.event not in _QUIET:
-                    output.note(step_line(event))
+                    output.note(whose + step_line(event))
             return
         except NotFoundError:
             await asyncio.sleep(0.05)  # accepted a moment ago; the read side is behind by some milliseconds

@@ -102,7 +102,7 @@ def operations(
 ) -> None:
     """List what is here."""
     found = _ask(_home(data, environment, home), "operations", all=everything)
-    rows = list(found.get("operations") or found.get("items") or ())
+    rows = list(found.get("operations") or ())
     if output.emit(rows, form):
         return
     columns = [
@@ -110,7 +110,7 @@ def operations(
         Column("PROJECT"),
         Column("STATE", styled=True),
         Column("POLICY"),
-        Column("EPOCH", wide=100),
+        Column("EPOCH"),
         Column("AGE", right=True),
         Column("WHY", fold=True),
     ]
@@ -176,19 +176,13 @@ def stop(
 def doctor(data: Data = None, environment: _Environment = "", home: _Home = None, form: Output = Format.TABLE) -> None:
     """Check the dispatcher, its bindings and what it can run."""
     found = _ask(_home(data, environment, home), "doctor")
-    rows = list(found.get("checks") or found.get("findings") or ())
+    rows = list(found.get("checks") or ())
     if not output.emit(rows, form):
         columns = [Column("CHECK"), Column("RESULT", styled=True), Column("FOUND", fold=True)]
         output.table(columns, map(_check_row, rows), empty="nothing to check")
-    if any(_result(row) == "failed" for row in rows):
+    if any(row.get("state") != "ok" for row in rows):
         raise typer.Exit(int(Exit.FAILED))
 
 
 def _check_row(row: Mapping[str, Any]) -> list[Any]:
-    return [row.get("check") or row.get("name"), _result(row), row.get("found") or row.get("detail")]
-
-
-def _result(row: Mapping[str, Any]) -> str:
-    if "ok" in row:
-        return "ok" if row["ok"] else "failed"
-    return str(row.get("result") or "")
+    return [row.get("name"), row.get("state"), row.get("message")]

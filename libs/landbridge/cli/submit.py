@@ -222,7 +222,7 @@ async def _send_many(
         if form is Format.TABLE:
             _say_submitted(answer)
     for item in accepted:
-        row, code = await _wait_one(client, item, limit_s, form) if wait else (_row(item), Exit.DONE)
+        row, code = await _wait_one(client, item, limit_s, form, named=True) if wait else (_row(item), Exit.DONE)
         rows.append(row)
         codes.append(code)
     output.emit(rows, form)
@@ -246,12 +246,12 @@ def _say_submitted(submitted: "Submitted") -> None:
 
 
 async def _wait_one(
-    client: "HttpClient", submitted: "Submitted", limit_s: float | None, form: Format
+    client: "HttpClient", submitted: "Submitted", limit_s: float | None, form: Format, *, named: bool = False
 ) -> tuple[dict[str, Any], Exit]:
     """Wait for one; what became of it, told to people at once."""
     from landbridge.cli import progress
 
-    found = await progress.wait_told(client, submitted.id, limit_s, tell=form is Format.TABLE)
+    found = await progress.wait_told(client, submitted.id, limit_s, tell=form is Format.TABLE, named=named)
     if form is Format.TABLE:
         progress.say_outcome(found)
     return progress.summary(found), progress.outcome(found)
