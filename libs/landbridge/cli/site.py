@@ -180,7 +180,7 @@ def doctor(data: Data = None, environment: _Environment = "", home: _Home = None
     if not output.emit(rows, form):
         columns = [Column("CHECK"), Column("RESULT", styled=True), Column("FOUND", fold=True)]
         output.table(columns, map(_check_row, rows), empty="nothing to check")
-    if any(row.get("state") != "ok" for row in rows):
+    if any(row.get("state") == "failed" for row in rows):
         raise typer.Exit(int(Exit.FAILED))
 
 
