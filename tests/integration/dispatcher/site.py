@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from landbridge.client.site import ask_site
+from landbridge.client.site import SiteError, ask_site
 from support.wait import wait_until
 
 
@@ -76,7 +76,13 @@ class Site:
         return await asyncio.to_thread(ask_site, self.home, request)
 
     async def until_started(self) -> None:
-        await wait_until((self.home / "site.sock").exists, f"the site answers; its log:\n{self.log()[-3000:]}")
+        async def answers() -> bool:
+            try:
+                return bool((await self.ask(do="status"))["ok"])
+            except SiteError:
+                return False
+
+        await wait_until(answers, "the site answers")
 
     def log(self) -> str:
         path = self.home / "dispatcher.log"

@@ -256,7 +256,7 @@ async def test_queries_are_answered_with_logs_outputs_and_detail(centre: Centre,
 async def test_draining_stores_reports_and_leaves_work_running(centre: Centre, site: Site) -> None:
     await site.start()
     await centre.until_connected()
-    offer = await centre.offer(work(site, seconds=12))
+    offer = await centre.offer(work(site, seconds=600))
     await centre.until(offer, AttemptState.STARTED)
 
     assert await site.terminate() == 0
@@ -265,5 +265,6 @@ async def test_draining_stores_reports_and_leaves_work_running(centre: Centre, s
 
     await wait_until(lambda: len(centre.inventories) == 2, "what it holds is shown again")
     assert [slot.state for slot in centre.inventories[-1].slots] == [SlotPhase.RUNNING]
+    await centre.stop(offer)
     finished = await centre.until(offer, AttemptState.FINISHED)
-    assert finished.outcome is AttemptOutcome.COMPLETED
+    assert finished.outcome is AttemptOutcome.CANCELLED

@@ -29,7 +29,7 @@ async def usable(site: Site) -> bool:
 
 
 async def unusable(site: Site) -> bool:
-    return not await usable(site)
+    return bool((await site.ask(do="status"))["lease"]["remainingSeconds"] == 0)
 
 
 async def test_work_that_ends_while_the_link_is_cut_is_reported_when_it_returns(

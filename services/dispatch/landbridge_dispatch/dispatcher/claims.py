@@ -16,6 +16,7 @@ from landbridge.runtime.failpoints import failpoint
 from landbridge.schema.wire.request_v1 import ClaimReply, ClaimRequest
 from landbridge_dispatch.dispatcher.clocks import boot_ms
 from landbridge_dispatch.dispatcher.desk import Item
+from landbridge_dispatch.dispatcher.reporting import FEW, LINGER_S
 from landbridge_dispatch.dispatcher.wire import from_wire, placement
 from landbridge_dispatch.executors.protocol import SlotKey
 
@@ -53,11 +54,16 @@ class Claimer:
     async def run(self, bus: Bus) -> None:
         """Send what is there as soon as there is room: one by one when idle, by hundreds under load."""
         self._bus = bus
+        last = 0
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._arrived.wait()
+                if last > FEW:
+                    # Under load a short pause makes requests larger; a lone claim is never held up.
+                    await asyncio.sleep(LINGER_S)
                 await self._room.acquire()
                 batch = [key for key, _ in zip(self._waiting, range(BATCH_MAX), strict=False)]
+                last = len(batch)
                 terms = {self._waiting.pop(key) for key in batch}
                 if not self._waiting:
                     self._arrived.clear()

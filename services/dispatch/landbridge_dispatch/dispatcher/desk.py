@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from landbridge.domain.ownership import environment_model as own
 from landbridge.domain.ownership.environment import decide
-from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases import HeldLease
 from landbridge.runtime import logs
 from landbridge.runtime.failpoints import failpoint
@@ -30,6 +29,8 @@ log = logs.get(__name__)
 Item = tuple[str, own.Message]
 _Group = list[tuple[str, Any]]
 _CHUNK = 2000
+_BEFORE_THE_END = frozenset({own.ReportState.STARTED, own.ReportState.CHECKPOINTED})
+_WITHOUT_DETAIL = frozenset({own.ReportState.REFUSED})
 
 
 class Claims(Protocol):
@@ -41,7 +42,9 @@ class Claims(Protocol):
 class Reports(Protocol):
     """Where reports go."""
 
-    def add(self, operation: str, report: own.Report, message: str = "") -> None: ...
+    def add(
+        self, operation: str, report: own.Report, detail: AttemptReport | None = None, message: str = ""
+    ) -> None: ...
 
 
 class Desk:
@@ -56,7 +59,11 @@ class Desk:
         self._claims = claims
         self._reports = reports
         self._held: dict[str, own.HeldOperation] = {}
+        self._now_held, self._now_ms = lease(), boot_ms()
         self._works: dict[SlotKey, Work] = {}
+        self._started: dict[SlotKey, AttemptReport] = {}
+        self._ended: dict[SlotKey, AttemptReport] = {}
+        """What the executor told, until it is reported. Kept beside the state, which would keep it for long."""
         self._words: dict[SlotKey, str] = {}
         self._queue: list[tuple[Sequence[Item], asyncio.Future[None] | None]] = []
         self._arrived = asyncio.Event()
@@ -103,7 +110,7 @@ class Desk:
     def refuse(self, key: SlotKey, reason: str, words: str) -> None:
         """Report a placement as refused without deciding anything: the command about it was not understood."""
         report = own.Report(key.epoch, own.ReportState.REFUSED, self._lease().term, reason=reason)
-        self._reports.add(key.operation, report, words)
+        self._reports.add(key.operation, report, None, words)
 
     def restore(self, found: dict[str, own.Restarted]) -> None:
         """Begin with what an earlier dispatcher left. Nothing is reported yet: that needs a new term."""
@@ -114,6 +121,11 @@ class Desk:
     def held(self) -> list[own.HeldOperation]:
         """Return what is known, for people and for tests."""
         return list(self._held.values())
+
+    def tell(self, key: SlotKey, report: AttemptReport | None, *, ended: bool) -> None:
+        """Remember what the executor says of a slot, for the report that will follow."""
+        if report is not None:
+            (self._ended if ended else self._started)[key] = report
 
     def count(self) -> int:
         return len(self._held)
@@ -139,6 +151,7 @@ class Desk:
             await self._arrived.wait()
             self._arrived.clear()
             queue, self._queue = self._queue, []
+            self._look_at_clock()
             pending: dict[str, deque[own.Effect]] = {}
             for items, _ in queue:
                 for operation, message in items:
@@ -157,7 +170,7 @@ class Desk:
             state = own.HeldOperation(operation=operation)
         elif state.offered is not None or state.granted is not None:
             before = 1
-        decision = decide(state, message, self._lease(), boot_ms())
+        decision = decide(state, message, self._now_held, self._now_ms)
         after = decision.state
         if after is not state:
             waiting = after.offered is not None or after.granted is not None
@@ -181,8 +194,15 @@ class Desk:
                 if not effects:
                     del pending[operation]
             for kind, group in groups.items():
-                for operation, message in await self._perform[kind](group):
+                results = await self._perform[kind](group)
+                if results:
+                    self._look_at_clock()
+                for operation, message in results:
                     self._decide(operation, message, pending)
+
+    def _look_at_clock(self) -> None:
+        """Read lease and clock once for all that is decided before the next wait."""
+        self._now_held, self._now_ms = self._lease(), boot_ms()
 
     # -- effects -------------------------------------------------------------------------------------------------------
 
@@ -192,20 +212,22 @@ class Desk:
         return ()
 
     async def _report(self, group: _Group) -> Iterable[Item]:
+        unknown: _Group = []
         for operation, report in group:
-            if report.state is own.ReportState.STARTED and report.detail is None:
-                report = await self._with_detail(operation, report)  # noqa: PLW2901 - the same report, completed
             key = SlotKey(operation, report.epoch)
-            self._reports.add(operation, report, self._words.pop(key, ""))
-            if report.state is own.ReportState.REFUSED:
-                self._works.pop(key, None)
+            known = self._started if report.state in _BEFORE_THE_END else self._ended
+            detail = known.pop(key, None)
+            if detail is None and report.state not in _WITHOUT_DETAIL:
+                unknown.append((operation, report))
+                continue
+            self._reports.add(operation, report, detail, self._words.pop(key, ""))
+        if unknown:
+            views = await asyncio.gather(*(self.executor.look(SlotKey(op, report.epoch)) for op, report in unknown))
+            for (operation, report), view in zip(unknown, views, strict=True):
+                key = SlotKey(operation, report.epoch)
+                detail = None if view is None or not view.told else view.report
+                self._reports.add(operation, report, detail, self._words.pop(key, ""))
         return ()
-
-    async def _with_detail(self, operation: str, report: own.Report) -> own.Report:
-        """Complete a repeated answer about running work by what the slot shows."""
-        view = await self.executor.look(SlotKey(operation, report.epoch))
-        detail = None if view is None else view.report
-        return own.Report(report.epoch, report.state, report.term, report.outcome, report.reason, detail)
 
     async def _occupy(self, group: _Group) -> Iterable[Item]:
         known = [
@@ -256,30 +278,20 @@ class Desk:
         return ()
 
     async def _record(self, group: _Group) -> Iterable[Item]:
-        answers = [
-            (SlotKey(operation, effect.epoch), effect.report)
-            for operation, effect in group
-            if not _implied(effect.report)
-        ]
+        answers = []
+        for operation, effect in group:
+            key = SlotKey(operation, effect.epoch)
+            told = self._ended.get(key)
+            # The executor's own record, which led to this answer, mostly says the same.
+            if told is None or (told.outcome, told.reason) != (effect.report.outcome, effect.report.reason):
+                answers.append((key, effect.report))
         if answers:
             await self.executor.record(answers)
         return ()
 
     async def _settle(self, group: _Group) -> Iterable[Item]:
         await self.executor.settle([(SlotKey(operation, effect.epoch), effect.term) for operation, effect in group])
-        for operation, effect in group:
-            self._forget_detail(operation, effect.epoch)
         return ()
-
-    def _forget_detail(self, operation: str, epoch: Epoch) -> None:
-        """Let go of a settled report's contents: the slot keeps them, and nobody will ask for them here."""
-        state = self._held.get(operation)
-        slot = None if state is None else state.slot(epoch)
-        if state is None or slot is None or slot.report is None:
-            return
-        bare = replace(slot, report=replace(slot.report, detail=None))
-        others = tuple(bare if other is slot else other for other in state.slots)
-        self._held[operation] = replace(state, slots=others)
 
     async def _remove(self, group: _Group) -> Iterable[Item]:
         await self.executor.remove([SlotKey(operation, effect.epoch) for operation, effect in group])
@@ -293,9 +305,3 @@ class Desk:
 
 def _with_term(work: Work, term: int) -> Work:
     return work if work.term == term else replace(work, term=term)
-
-
-def _implied(report: own.FinalReport) -> bool:
-    """Tell whether the executor's own record, which led to this answer, says the same."""
-    detail = report.detail
-    return isinstance(detail, AttemptReport) and (detail.outcome, detail.reason) == (report.outcome, report.reason)

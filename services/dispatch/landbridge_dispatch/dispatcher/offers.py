@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -108,8 +109,7 @@ class OfferDoor:
         if hashlib.sha256(offer.spec).hexdigest() != offer.spec_sha256:
             raise RefusedError(RefusalCode.UNREADABLE, "the specification does not have the SHA-256 that it came with")
         try:
-            view = read_operation(offer.spec)
-            policy = disconnection_of(view.spec.lifecycle)
+            view, policy = _read(offer.spec)
             version, cost, currency = self._terms_of(view)
         except (msgspec.MsgspecError, ValueError) as error:
             raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be read: {error}") from error
@@ -140,3 +140,10 @@ class OfferDoor:
     def _refused(self, key: SlotKey, refusal: RefusedError, policy: Disconnection | None = None) -> Item:
         self._desk.explain(key, str(refusal))
         return key.operation, own.Offer(key.epoch, 0, policy or Disconnection(), refuse=refusal.code)
+
+
+@lru_cache(maxsize=1024)
+def _read(spec: bytes) -> tuple[Operation, Disconnection]:
+    """Read a specification; applications submit the same one many times."""
+    view = read_operation(spec)
+    return view, disconnection_of(view.spec.lifecycle)

@@ -28,7 +28,6 @@ from landbridge.schema.wire.report_v1 import (
     Inventory,
     SlotState,
 )
-from landbridge_dispatch.dispatcher.clocks import wall
 from landbridge_dispatch.dispatcher.wire import attempt_report
 
 log = logs.get(__name__)
@@ -37,6 +36,8 @@ LIST_MAX: Final = 250
 LIST_BYTES: Final = 400_000
 MESSAGE_CHARS_MAX: Final = 2000
 RETRY_S: Final = 1.0
+FEW: Final = 4
+LINGER_S: Final = 0.005
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -57,10 +58,11 @@ class Reporter:
         self._empty = asyncio.Event()
         self._empty.set()
 
-    def add(self, operation: str, report: own.Report, message: str = "") -> None:
+    def add(self, operation: str, report: own.Report, detail: AttemptReport | None = None, message: str = "") -> None:
         """Take a report; one that waits of the same placement and state is replaced by it."""
-        key = (operation, report.epoch.generation, report.epoch.counter, report.state)
-        self._waiting[key] = attempt_report(operation, report, wall(), message)
+        epoch = report.epoch
+        key = (operation, epoch.generation, epoch.counter, report.state)
+        self._waiting[key] = attempt_report(operation, report, detail, message)
         self._empty.clear()
         self._arrived.set()
 
@@ -76,10 +78,15 @@ class Reporter:
         """Publish until cancelled; what cannot be published now is tried again."""
         self._publisher = Publisher(bus)
         self._connected.set()
+        last = 0
         while True:
             await self._arrived.wait()
+            if last > FEW:
+                # Under load a short pause makes lists longer; a lone report is never held up.
+                await asyncio.sleep(LINGER_S)
             self._arrived.clear()
             batch, self._waiting = self._waiting, {}
+            last = len(batch)
             await self._publish_attempts(list(batch.values()))
             if not self._waiting:
                 self._empty.set()

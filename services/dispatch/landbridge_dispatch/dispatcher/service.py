@@ -14,6 +14,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from landbridge.bus import streams, subjects
 from landbridge.bus.connection import Bus, BusSettings
 from landbridge.bus.consume import Consumer
@@ -29,7 +31,7 @@ from landbridge.schema.wire.command_v1 import ProbePlan
 from landbridge.schema.wire.report_v1 import EvidenceResult
 from landbridge_dispatch.dispatcher import health as gauges
 from landbridge_dispatch.dispatcher.claims import Claimer
-from landbridge_dispatch.dispatcher.clocks import boot_ms, wall
+from landbridge_dispatch.dispatcher.clocks import boot_ms
 from landbridge_dispatch.dispatcher.commands import Commands
 from landbridge_dispatch.dispatcher.contracts import ContractInForce
 from landbridge_dispatch.dispatcher.desk import Desk
@@ -102,7 +104,7 @@ class Dispatcher:
         self.lease.publish = self._hold_lease
         self.lease.free_slots = lambda: self.executor.capacity().free
         self.lease.on_usable = lambda: self.desk.broadcast(own.LeaseGranted())
-        self.lease.send_inventory = lambda term: send_inventory(self.executor, self.reporter, term, wall)
+        self.lease.send_inventory = lambda term: send_inventory(self.executor, self.reporter, term)
         self.claimer.feed = self.desk.feed
         self.desk.on_idle = self.door.on_idle
         self.health.add_startup("stage", lambda: self._stage)
@@ -263,7 +265,8 @@ class Dispatcher:
         for name, item in sorted(self.prober.evidence.items()):
             state = "ok" if item.result is EvidenceResult.PROVEN else "failed"
             checks.append({"name": f"probe {name}", "state": state, "message": item.detail})
-        return {"checks": checks, "healthy": all(check["state"] == "ok" for check in checks)}
+        probes = msgspec.to_builtins(self.prober.evidence)
+        return {"checks": checks, "healthy": all(check["state"] == "ok" for check in checks), "probes": probes}
 
 
 def _only_one(home: Path) -> int:

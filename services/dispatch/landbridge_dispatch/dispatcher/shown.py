@@ -1,13 +1,10 @@
 """What the executor shows: read at the start, watched while running, sent as an inventory when the centre asks."""
 
-from collections.abc import Callable
-from datetime import datetime
-
 from landbridge.domain.ownership import environment_model as own
 from landbridge.runtime import logs
 from landbridge_dispatch.dispatcher.desk import Desk, Item
 from landbridge_dispatch.dispatcher.reporting import Reporter
-from landbridge_dispatch.dispatcher.wire import held_slot, observed, slot_state
+from landbridge_dispatch.dispatcher.wire import ending, held_slot, slot_state
 from landbridge_dispatch.executors.protocol import Executor, SlotKey, SlotView
 
 log = logs.get(__name__)
@@ -32,11 +29,11 @@ def _newest(views: list[SlotView]) -> SlotView:
     return max(views, key=lambda view: view.epoch)
 
 
-async def send_inventory(executor: Executor, reporter: Reporter, term: int, now: Callable[[], datetime]) -> None:
+async def send_inventory(executor: Executor, reporter: Reporter, term: int) -> None:
     """Send what waits, then everything that there is."""
     await reporter.flush()
     views = await executor.inventory()
-    await reporter.publish_inventory(term, [slot_state(view, term, now()) for view in views])
+    await reporter.publish_inventory(term, [slot_state(view, term) for view in views])
     log.info("inventory_sent", term=term, slots=len(views))
 
 
@@ -58,16 +55,25 @@ class Watcher:
                 self._desk.feed(items)
 
     def _read(self, view: SlotView) -> list[Item]:
-        key = view.key
-        if view.phase is not own.SlotPhase.RUNNING:
-            self._running.discard(key)
-            message = observed(view, known_checkpoint=False)
-            return [] if message is None else [(key.operation, message)]
-        checkpointed = view.report is not None and view.report.checkpoint is not None
+        key, operation, epoch = view.key, view.operation, view.epoch
+        match view.phase:
+            case own.SlotPhase.RUNNING:
+                return self._read_running(key, view)
+            case own.SlotPhase.FINISHED | own.SlotPhase.TOMBSTONE if view.ended:
+                self._running.discard(key)
+                self._desk.tell(key, view.report, ended=True)
+                return [(operation, ending(view))]
+            case own.SlotPhase.EMPTY:
+                self._running.discard(key)
+                return [(operation, own.Disappeared(epoch))]
+        return []
+
+    def _read_running(self, key: SlotKey, view: SlotView) -> list[Item]:
         items: list[Item] = []
         if key not in self._running:
             self._running.add(key)
-            items.append((key.operation, own.Started(view.epoch, view.report)))
-        if checkpointed:
-            items.append((key.operation, own.Checkpointed(view.epoch, view.report)))
+            items.append((key.operation, own.Started(view.epoch)))
+        if view.report is not None and view.report.checkpoint is not None:
+            items.append((key.operation, own.Checkpointed(view.epoch)))
+        self._desk.tell(key, view.report, ended=False)
         return items

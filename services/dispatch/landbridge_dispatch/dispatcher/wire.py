@@ -1,6 +1,6 @@
 """Between the domain's values and the messages on the bus."""
 
-from datetime import datetime
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases import HeldLease
 from landbridge.schema.wire import common_v1 as common
 from landbridge.schema.wire import report_v1 as wire
+from landbridge_dispatch.dispatcher.clocks import wall
 from landbridge_dispatch.executors.protocol import SlotKey, SlotView
 
 SELF_STOPPED = "self-stopped"
@@ -19,7 +20,9 @@ def to_wire(epoch: Epoch) -> common.Epoch:
     return common.Epoch(generation=epoch.generation, counter=epoch.counter)
 
 
+@lru_cache(maxsize=4096)
 def from_wire(epoch: common.Epoch) -> Epoch:
+    """Return the domain's epoch. Most operations are at their first: one object serves them all."""
     return Epoch(epoch.generation, epoch.counter)
 
 
@@ -27,46 +30,51 @@ def placement(key: SlotKey) -> common.PlacementRef:
     return common.PlacementRef(operation=key.operation, epoch=to_wire(key.epoch))
 
 
-def attempt_report(operation: str, report: own.Report, now: datetime, message: str = "") -> wire.AttemptReport:
+_STATES = {state: wire.AttemptState(state) for state in own.ReportState}
+_OUTCOMES = {outcome.value: outcome for outcome in wire.AttemptOutcome}
+_RUNNING = frozenset({wire.AttemptState.STARTED, wire.AttemptState.CHECKPOINTED})
+
+
+def attempt_report(
+    operation: str, report: own.Report, detail: wire.AttemptReport | None, message: str = ""
+) -> wire.AttemptReport:
     """Return the full report: all that is known of the attempt, with what ownership says of it on top."""
-    state, outcome = wire.AttemptState(report.state), wire.AttemptOutcome(report.outcome)
-    detail = report.detail
-    if isinstance(detail, wire.AttemptReport):
-        if report.state in (own.ReportState.STARTED, own.ReportState.CHECKPOINTED):
+    state = _STATES[report.state]
+    if detail is not None:
+        if state in _RUNNING:
             return replace(detail, state=state, term=report.term)
-        return replace(detail, state=state, term=report.term, outcome=outcome, reason=report.reason)
+        return replace(
+            detail,
+            state=state,
+            term=report.term,
+            outcome=_OUTCOMES[report.outcome],
+            reason=report.reason,
+            message=message or detail.message,
+        )
     return wire.AttemptReport(
         operation=operation,
         epoch=to_wire(report.epoch),
         state=state,
         term=report.term,
-        at=now,
-        outcome=outcome,
+        at=wall(),
+        outcome=_OUTCOMES[report.outcome],
         reason=report.reason,
         message=message,
     )
 
 
-def observed(view: SlotView, known_checkpoint: bool) -> own.Message | None:
-    """Return what an observed slot means to ownership; None if nothing is new to it."""
-    match view.phase:
-        case own.SlotPhase.RUNNING:
-            if known_checkpoint:
-                return own.Checkpointed(view.epoch, view.report)
-            return own.Started(view.epoch, view.report)
-        case own.SlotPhase.FINISHED | own.SlotPhase.TOMBSTONE:
-            return ending(view) if view.ended else None
-        case own.SlotPhase.EMPTY:
-            return own.Disappeared(view.epoch)
-    return None
-
-
 def ending(view: SlotView) -> own.Exited | own.StartFailed:
     """Return how a slot's workload ended, or why it never began."""
     if view.phase is own.SlotPhase.TOMBSTONE:
-        return own.StartFailed(view.epoch, view.reason, view.report, view.denied)
-    outcome = own.Outcome(view.report.outcome) if view.report is not None else own.Outcome.FAILED
-    return own.Exited(view.epoch, outcome, view.reason, view.report, view.reason == SELF_STOPPED)
+        return own.StartFailed(view.epoch, view.reason, None, view.denied)
+    outcome = _ENDINGS[view.report.outcome] if view.report is not None else own.Outcome.FAILED
+    return own.Exited(view.epoch, outcome, view.reason, None, view.reason == SELF_STOPPED)
+
+
+_ENDINGS = {
+    wire.AttemptOutcome(outcome): outcome
+    for outcome in (own.Outcome.COMPLETED, own.Outcome.FAILED, own.Outcome.CANCELLED)
+} | {wire.AttemptOutcome.UNSPECIFIED: own.Outcome.FAILED}
 
 
 def held_slot(view: SlotView) -> own.Slot:
@@ -89,18 +97,17 @@ def held_slot(view: SlotView) -> own.Slot:
         decided = decide(state, ending(view), HeldLease(term=view.term), 0).state.slot(view.epoch)
         assert decided is not None
         return replace(decided, reported_term=0, settled_term=view.settled_term)
-    answer = own.FinalReport(final.state, final.outcome, final.reason, view.report)
-    return replace(slot, report=answer)
+    return replace(slot, report=final)
 
 
-def slot_state(view: SlotView, term: int, now: datetime) -> wire.SlotState:
+def slot_state(view: SlotView, term: int) -> wire.SlotState:
     """Return a slot as an inventory shows it."""
     held = held_slot(view)
     report = None
     if held.report is not None:
         final = held.report
-        told = own.Report(view.epoch, final.state, term, final.outcome, final.reason, final.detail)
-        report = attempt_report(view.operation, told, now)
+        told = own.Report(view.epoch, final.state, term, final.outcome, final.reason)
+        report = attempt_report(view.operation, told, view.report if view.told else None)
     elif view.report is not None and view.phase is own.SlotPhase.RUNNING:
         report = replace(view.report, state=wire.AttemptState.STARTED, term=term)
     return wire.SlotState(

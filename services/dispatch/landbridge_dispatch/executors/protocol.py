@@ -82,6 +82,11 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> SlotKey:
         return SlotKey(self.operation, self.epoch)
 
+    @property
+    def told(self) -> bool:
+        """Whether `report` tells what happened to a workload; of a buried slot there is nothing to tell."""
+        return self.ended or self.phase is SlotPhase.RUNNING
+
 
 class RefusalCode(StrEnum):
     """Why an environment does not accept an operation, before anything starts."""

@@ -11,6 +11,7 @@ from landbridge_dispatch.executors.local.order import Disconnection
 
 MS = 1_000_000
 LEASE_POLL_NS = 1000 * MS
+MOVED = "moved"  # the reason of a stop that wants a checkpoint first; as in the rules of ownership
 
 
 class Stage(StrEnum):
@@ -34,7 +35,16 @@ class StopRequest:
 class Course:
     """The stages of one attempt."""
 
-    def __init__(self, disconnection: Disconnection, *, started_ns: int, timeout_ms: int, grace_ms: int) -> None:
+    def __init__(
+        self,
+        disconnection: Disconnection,
+        *,
+        started_ns: int,
+        timeout_ms: int,
+        grace_ms: int,
+        checkpoints: bool = False,
+    ) -> None:
+        """`checkpoints`: the work declares where it seals them."""
         self.stage = Stage.RUNNING
         self.cause = ""
         self._disconnection = disconnection
@@ -42,6 +52,9 @@ class Course:
         self._grace_ns = grace_ms * MS
         self._lease_until = started_ns
         self._kill_at = 0
+        self._checkpoints = checkpoints
+        self._asked_at: int | None = None
+        self._seal_until = 0
 
     def advance(self, now_ns: int, *, lease_until_ns: int, stop: StopRequest | None, sealed: bool) -> Stage:
         """Return the stage at `now_ns`. `sealed`: a checkpoint was sealed since one was asked for."""
@@ -72,15 +85,31 @@ class Course:
             lost = now_ns >= self._lease_until
             end = self._lease_until + self._disconnection.within_ms * MS
             moments += (end, now_ns + LEASE_POLL_NS) if lost else (self._lease_until,)
+        if self._asked_at is not None:
+            moments.append(self._seal_until)
         return min(moments, default=None)
 
     def _leave_running(self, now_ns: int, stop: StopRequest | None, *, sealed: bool) -> None:
-        if stop is not None:
+        if stop is not None and stop.reason == MOVED and self._checkpoints and not stop.force:
+            self._leave_by_move(now_ns, stop, sealed=sealed)
+        elif stop is not None:
             self._terminate(stop.reason, now_ns if stop.force else now_ns + stop.grace_ms * MS)
         elif self._timeout_at is not None and now_ns >= self._timeout_at:
             self._terminate("timeout", now_ns + self._grace_ns)
         elif self._disconnection.stops_itself:
             self._leave_by_loss(now_ns, sealed=sealed)
+
+    def _leave_by_move(self, now_ns: int, stop: StopRequest, *, sealed: bool) -> None:
+        """Ask for a checkpoint, then end. The time to seal it is the policy's, else the grace; never past a loss."""
+        if self._asked_at is None:
+            self._asked_at = now_ns
+            self._seal_until = now_ns + max(self._disconnection.within_ms, stop.grace_ms) * MS
+        if self._disconnection.stops_itself and now_ns >= self._lease_until:
+            self._seal_until = min(self._seal_until, self._lease_until + self._disconnection.within_ms * MS)
+        if now_ns >= self._seal_until or (self.stage is Stage.CHECKPOINTING and sealed):
+            self._terminate(stop.reason, min(now_ns, self._seal_until) + stop.grace_ms * MS)
+        else:
+            self.stage = Stage.CHECKPOINTING
 
     def _leave_by_loss(self, now_ns: int, *, sealed: bool) -> None:
         if now_ns < self._lease_until:

@@ -100,6 +100,7 @@ class Guardian:
                 started_ns=now,
                 timeout_ms=self._order.timeout_ms,
                 grace_ms=self._order.grace_ms,
+                checkpoints=self._order.checkpoint is not None,
             )
             self._release_all(held)
         except BaseException:

@@ -56,6 +56,7 @@ def judge(
 
 _STOPPED = {
     "cancelled": "stopped on request",
+    "moved": "stopped to be moved to another environment",
     "self-stopped": "stopped itself as declared after the environment's lease had run out",
     "stopped-on-site": "stopped by an operator on site",
 }

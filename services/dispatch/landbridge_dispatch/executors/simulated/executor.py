@@ -40,6 +40,7 @@ from landbridge_dispatch.executors.simulated.slot import BURIED_PLAN, Slot, read
 
 JOURNAL_FILE = "simulated.journal"
 _MS_NS = 1_000_000
+TICK_MS = 5
 COMPACT_BYTES = 64 * 2**20
 _START, _FINISH, _TIMEOUT, _KILL, _LEASE, _CHECKPOINT = range(6)
 
@@ -183,6 +184,8 @@ class SimulatedExecutor:
     # -- the timer -----------------------------------------------------------------------------------------------------
 
     def _push(self, due_ms: int, kind: int, slot: Slot) -> None:
+        # In steps, so that what is due at nearly the same time is one batch.
+        due_ms = -(-due_ms // TICK_MS) * TICK_MS
         heapq.heappush(self._heap, (due_ms, next(self._numbers), kind, slot))
         if self._timer is None or due_ms < self._timer_at:
             self._arm(due_ms)
@@ -324,7 +327,7 @@ class SimulatedExecutor:
         for key, term in settled:
             slot = self._slots.get(key)
             if slot is not None:
-                slot.settled_term = term
+                slot.shrink(term)
                 self._journal.add(slot.entry("d", term))
         self._journal.flush()
 

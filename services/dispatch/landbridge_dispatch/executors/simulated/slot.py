@@ -11,6 +11,7 @@ from landbridge.domain.ownership.environment_model import FinalReport, ReportSta
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.policy import Disconnection, OnDisconnect
 from landbridge.schema.wire import report_v1 as wire
+from landbridge_dispatch.executors.local.outcome import Ending
 from landbridge_dispatch.executors.protocol import SlotKey, SlotView
 from landbridge_dispatch.executors.simulated.ending import NOTHING, Contents, Remains, remains_of
 from landbridge_dispatch.executors.simulated.model import Plan
@@ -70,6 +71,13 @@ class Slot(msgspec.Struct, kw_only=True):
         self.phase, self.ended, self.denied = SlotPhase.TOMBSTONE, ended, denied
         self.reason, self.ended_at = reason, at
 
+    def shrink(self, term: int) -> None:
+        """Keep of a settled slot what keeps it from starting again: there may be millions until the term is over."""
+        self.settled_term = term
+        self.spec_sha256, self.plan, self.contents = "", BURIED_PLAN, NOTHING
+        if self.remains is not None and not self.remains.outputs:
+            self.remains = _shared(self.remains.ending)
+
     def apply(self, entry: list[Any]) -> None:
         """Repeat what a journal entry says; the inverse of writing it."""
         kind, facts = entry[0], entry[4:]
@@ -89,7 +97,7 @@ class Slot(msgspec.Struct, kw_only=True):
             case "a":
                 self.final = FinalReport(ReportState(facts[0]), facts[1], facts[2])
             case "d":
-                self.settled_term = facts[0]
+                self.shrink(facts[0])
 
     def entries(self) -> list[tuple[Any, ...]]:
         """Return the entries that make this slot anew, for a rewritten journal."""
@@ -105,8 +113,12 @@ class Slot(msgspec.Struct, kw_only=True):
             found.append(self.entry("f", cause, self.ended_at))
         if self.phase is SlotPhase.TOMBSTONE:
             found.append(self.entry("t", self.reason, self.ended_at, self.denied, self.ended))
-        if self.final is not None:
-            found.append(self.entry("a", self.final.state, self.final.outcome, self.final.reason))
+        final = self.final
+        if final is None and self.settled_term and self.remains is not None:
+            # The plan is gone, so that the outcome cannot be worked out again.
+            final = FinalReport(ReportState.FINISHED, self.remains.ending.outcome, self.remains.ending.reason)
+        if final is not None:
+            found.append(self.entry("a", final.state, final.outcome, final.reason))
         if self.settled_term:
             found.append(self.entry("d", self.settled_term))
         return found
@@ -169,6 +181,11 @@ class Slot(msgspec.Struct, kw_only=True):
             checkpoint=wire.CheckpointRef(epoch=epoch, manifest=self.checkpoint) if self.checkpoint else None,
             resolved=resolved if self.started_at else None,
         )
+
+
+@lru_cache(maxsize=256)
+def _shared(ending: Ending) -> Remains:
+    return Remains(ending)
 
 
 @lru_cache(maxsize=4096)
