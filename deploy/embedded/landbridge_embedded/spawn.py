@@ -20,6 +20,7 @@ from landbridge_embedded.zygote import TITLE_ROOM
 
 _REPLY_S = 30.0
 _STOP_S = 5.0
+_RUN_MAIN = "import importlib, sys; sys.exit(importlib.import_module(sys.argv[1]).main())"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,9 @@ class ExecSpawner:
         return None
 
     async def spawn(self, job: Job) -> Running:
-        process = launch([sys.executable, "-m", job.module], job.log, signal.SIGKILL, environ=job.environ)
+        # The title is an argument that nobody reads but people, in `ps`.
+        command = [sys.executable, "-c", _RUN_MAIN, job.module, job.title]
+        process = launch(command, job.log, signal.SIGKILL, environ=job.environ)
         running = Running(process.pid, asyncio.get_running_loop().create_future())
         waiter = asyncio.create_task(_watch(process, running), name=f"wait-{job.name}")
         self._waiters.add(waiter)

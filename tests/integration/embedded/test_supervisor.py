@@ -92,11 +92,12 @@ async def test_each_service_is_a_process_with_its_own_name_and_down_leaves_none(
     assert run.data.read_state() is None
 
 
-async def test_kill_9_of_the_supervisor_leaves_no_process(up: Callable[..., Up]) -> None:
-    run = up()
+@pytest.mark.parametrize("prefork", ["1", "0"], ids=["forked", "started by themselves"])
+async def test_kill_9_of_the_supervisor_leaves_no_process(up: Callable[..., Up], prefork: str) -> None:
+    run = up(LANDBRIDGE_PREFORK=prefork)
     await run.ready()
     pids = processes_of(run.data.root)
-    assert len(pids) >= len(SERVICES) + 4
+    assert len(pids) >= len(SERVICES) + 3
     run.process.kill()
     await wait_until(lambda: not processes_of(run.data.root), "no process left")
 
