@@ -29,6 +29,10 @@ _RETURNED = ("content-type", "retry-after", "location", "cache-control", "www-au
 _TO_VERIFIER = re.compile(r"environments/[^/]+/join$|access(/|$)")
 _TO_INTAKE_READ = re.compile(r"documents(/|$)")
 _TO_ALERTING = re.compile(r"(alerts|silences)(/|$)")
+_TO_COORDINATOR = re.compile(
+    r"environments/[^/]+/(declare-dead|reconciliation|disconnection)$|operations/[^/]+/(override|move|ownership)$"
+    r"|(expiry|quarantine|recovery|audit)(/|$)"
+)
 _TO_LINEAGE_WRITE = re.compile(r"plan$")
 
 
@@ -38,6 +42,8 @@ def owner_of(method: str, path: str, settings: DashboardSettings) -> str:
         return settings.contract_verifier_url
     if _TO_ALERTING.match(path):
         return settings.alerting_url
+    if _TO_COORDINATOR.match(path):
+        return settings.coordinator_url
     if method in _READ:
         return settings.intake_url if _TO_INTAKE_READ.match(path) else settings.lineage_url
     return settings.lineage_url if _TO_LINEAGE_WRITE.match(path) else settings.intake_url

@@ -17,7 +17,7 @@ class AskError(Exception):
 
 
 class Query:
-    """Reads from lineage and alerting. Raises AskError."""
+    """Reads from lineage, the coordinator and alerting. Raises AskError."""
 
     def __init__(self, http: httpx2.AsyncClient, settings: DashboardSettings) -> None:
         self._http = http
@@ -30,6 +30,10 @@ class Query:
     async def alerting(self, path: str, cookie: str, **params: object) -> Any:
         """Return the JSON answer of alerting to GET /v1/<path>."""
         return await self._get("alerting", f"{self._settings.alerting_url}/v1/{path}", cookie, params)
+
+    async def coordinator(self, path: str, cookie: str, **params: object) -> Any:
+        """Return the JSON answer of the coordinator to GET /v1/<path>."""
+        return await self._get("coordinator", f"{self._settings.coordinator_url}/v1/{path}", cookie, params)
 
     async def _get(self, service: str, url: str, cookie: str, params: dict[str, object]) -> Any:
         wanted = {name: str(value) for name, value in params.items() if value not in ("", None)}

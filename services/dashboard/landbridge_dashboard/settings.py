@@ -9,5 +9,6 @@ class DashboardSettings(Settings):
     intake_url: str = "http://127.0.0.1:8101"
     lineage_url: str = "http://127.0.0.1:8106"
     contract_verifier_url: str = "http://127.0.0.1:8105"
+    coordinator_url: str = "http://127.0.0.1:8104"
     alerting_url: str = "http://127.0.0.1:8107"
     live_interval_seconds: float = 0.7
