@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from landbridge.domain import claims
 from landbridge.domain.capacity import claimed_capacity, proven_capacity
@@ -71,6 +72,14 @@ class EvidenceSet:
 NO_EVIDENCE_SET = EvidenceSet()
 
 
+class Price(NamedTuple):
+    """What one device, or one processor, of a class costs an hour; `cpu` is the millicores of a class of processors."""
+
+    price: float
+    told: str
+    cpu: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One contract version of one environment, ready to be judged."""
@@ -87,6 +96,8 @@ class Candidate:
     regions: frozenset[str] = frozenset()
     jurisdictions: frozenset[str] = frozenset()
     general_claims: tuple[str, ...] = (claims.RUNTIME,)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    host_prices: tuple[Price, ...] | None = None  # of classes of processors, cheapest first; None: one is not stated
 
     @property
     def environment(self) -> str:
@@ -108,6 +119,7 @@ def build_candidate(
     catalogue: Catalogue = EMPTY,
 ) -> Candidate:
     """Put a candidate together and work out what follows from its parts."""
+    prices = _prices(contract)
     return Candidate(
         contract=contract,
         phase=phase,
@@ -121,7 +133,27 @@ def build_candidate(
         regions=frozenset(contract.location.regions),
         jurisdictions=frozenset(contract.location.jurisdictions),
         general_claims=claims.general_claims(evidence),
+        prices=prices,
+        host_prices=_host_prices(contract, prices),
     )
+
+
+def _prices(contract: Contract) -> dict[str, Price]:
+    """Return the stated prices by class."""
+    found = {}
+    for name, price in contract.cost.per_hour.items():
+        offer = contract.classes.get(name)
+        told = "paid for in advance" if price == 0 else f"{price:g} {contract.cost.currency} an hour"
+        source = f"{name}, {told}, contract version {contract.version}"
+        found[name] = Price(price, source, offer.cpu or 0 if offer is not None else 0)
+    return found
+
+
+def _host_prices(contract: Contract, prices: Mapping[str, Price]) -> tuple[Price, ...] | None:
+    hosts = [offer.name for offer in contract.classes.values() if not offer.is_accelerator]
+    if not hosts or any(name not in prices for name in hosts):
+        return None
+    return tuple(sorted((prices[name] for name in hosts), key=lambda price: (price.price, price.told)))
 
 
 def build_candidates(

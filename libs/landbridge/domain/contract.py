@@ -7,6 +7,7 @@ contract-verifier registered the document.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -211,6 +212,7 @@ def quantity(resource: str, text: str | int) -> int:
     return units.parse_bytes(str(text))
 
 
+@lru_cache(maxsize=65536)
 def format_quantity(resource: str, amount: int) -> str:
     """Write an amount of a resource for people."""
     if resource == CPU:

@@ -6,16 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from landbridge.domain.placement import (
-    Choice,
-    Measured,
-    Ranking,
-    Route,
-    choose,
-    make_ranking,
-    order,
-    score,
-)
+from landbridge.domain.placement import Choice, Measured, Ranking, Route, choose, order, score
 from landbridge.domain.preferences import Measurement
 
 
@@ -78,16 +69,16 @@ def replay(record: DecisionRecord, placed: Placed) -> DecisionRecord:
 
 def rescored(ranking: Ranking) -> Ranking:
     """Normalise and weigh the raw measurements of a ranking again."""
-    cards = ranking.cards
-    measured = cards[0].measurements if cards else ()
-    again = score(
-        [card.environment for card in cards],
-        [[_raw(measurement) for measurement in card.measurements] for card in cards],
-        {measurement.preference: measurement.weight for measurement in measured},
-        hopeful={card.environment for card in cards if not card.eligible},
-        names=tuple(measurement.preference for measurement in measured),
+    cards = sorted(ranking.cards, key=lambda card: card.environment)
+    columns = list(zip(*[card.measurements for card in cards], strict=True))
+    return score(
+        {column[0].preference: [_raw(measured) for measured in column] for column in columns},
+        {column[0].preference: column[0].weight for column in columns},
+        names=[card.environment for card in cards],
+        hopeful=frozenset(card.environment for card in cards if not card.eligible),
+        overflow_allowed=ranking.overflow_allowed,
+        failed_over=ranking.failed_over,
     )
-    return make_ranking(again, overflow_allowed=ranking.overflow_allowed, failed_over=ranking.failed_over)
 
 
 def _raw(measured: Measured) -> Measurement:

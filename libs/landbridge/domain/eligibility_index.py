@@ -1,106 +1,262 @@
 """The fast path of eligibility: the same answers as `evaluate_eligibility`, remembered for as long as they hold.
 
-Three memories, each dropped as soon as something it read changes or its time is over:
-- per class: the assessment, until any environment changes;
-- per class and environment: the verdict, until that environment changes;
-- per constraint, environment and *what the constraint reads of an operation*: the violations. A thousand classes differ
-  in a few fields each, so most of what a new class or a changed environment must answer was answered before.
+Answers are kept in columns, one place for each candidate. A column at the bottom is what one constraint says to one
+*question*, that is to what it reads of an operation; thousands of classes share a few questions of most constraints.
+Columns are merged by groups of constraints, and those by class. When an environment changes, only its places are
+answered again, and only in columns that read what changed; when time is over for a place, only that place.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
-from landbridge.domain.constraints import CONSTRAINTS, Constraint
+from landbridge.domain.constraints import GROUPS, Constraint
 from landbridge.domain.eligibility import NO_INPUTS, combine
 from landbridge.domain.requirements import RequirementClass, Requirements
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
-from landbridge.domain.violation import Violation, Violations
+from landbridge.domain.violation import Violations
 
-MOST_CLASSES = 20_000
-MOST_ANSWERS = 100_000
-
-
-class _Answer(NamedTuple):
-    """What one constraint said, from when on and until when it holds by itself."""
-
-    violations: Violations
-    since: datetime
-    until: datetime | None
+MOST_CLASSES: Final = 20_000
+MOST_QUESTIONS: Final = 100_000
+_LONGEST_LOG: Final = 10_000
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_EVERYTHING: Final = frozenset(Source)
 
 
-class _Judged:
-    """One candidate with the answers of all constraints so far, by number of the question."""
+class _Board:
+    """The candidates in the order of their places, and a log of what changed at which place."""
 
-    __slots__ = ("answers", "candidate")
+    def __init__(self) -> None:
+        self.candidates: list[Candidate] = []
+        self.environments: list[tuple[str, tuple[int, ...]]] = []  # with the places of their contract versions
+        self.log: list[tuple[int, frozenset[Source]]] = []
+        self.layout = 0  # grows when places are given anew
+        self.revision = 0
 
-    def __init__(self, candidate: Candidate, answers: list[dict[int, _Answer]]) -> None:
-        self.candidate = candidate
-        self.answers = answers
+    def arrange(self, known: Mapping[str, tuple[Candidate, ...]]) -> None:
+        """Give every candidate its place."""
+        self.candidates, self.environments, self.log = [], [], []
+        for name in sorted(known):
+            first = len(self.candidates)
+            self.candidates += known[name]
+            self.environments.append((name, tuple(range(first, len(self.candidates)))))
+        self.layout += 1
+        self.revision += 1
+
+    def replace(self, place: int, candidate: Candidate) -> None:
+        """Put another candidate of the same contract version in a place."""
+        changed = _changed(self.candidates[place], candidate)
+        self.candidates[place] = candidate
+        if changed:
+            self.log.append((place, changed))
+            self.revision += 1
+        if len(self.log) > _LONGEST_LOG:
+            self.log = []
+            self.layout += 1
 
 
-class _Environment:
-    """The candidates of one environment, newest contract version first; `revision` grows with every change."""
+class _Column:
+    """Violations and their times by place; how to answer for one place is for subclasses."""
 
-    __slots__ = ("judged", "revision")
+    __slots__ = ("_layout", "_position", "_reads", "_since", "soonest", "untils", "violations")
 
-    def __init__(self, judged: tuple[_Judged, ...], revision: int) -> None:
-        self.judged = judged
-        self.revision = revision
+    def __init__(self, reads: frozenset[Source]) -> None:
+        self.violations: list[Violations] = []
+        self.untils: list[datetime] = []
+        self.soonest = _NEVER
+        self._reads = reads
+        self._layout = -1
+        self._position = 0
+        self._since = _NEVER
+
+    def refresh(self, board: _Board, now: datetime) -> Sequence[int]:
+        """Bring every place up to date; return the places that were answered again."""
+        if self._layout != board.layout or now < self._since:
+            places: Sequence[int] = range(len(board.candidates))
+            self.violations = [()] * len(places)
+            self.untils = [_NEVER] * len(places)
+            self._layout = board.layout
+        else:
+            places = self._due(board, now)
+        self._position = len(board.log)
+        if places:
+            self._prepare(board, now)
+            if len(places) == len(board.candidates):
+                self._answer_all(board.candidates, now)
+            else:
+                for place in places:
+                    self._answer(place, board.candidates[place], now)
+            self.soonest = min(self.untils, default=_NEVER)
+            self._since = now
+        return places
+
+    def _due(self, board: _Board, now: datetime) -> Sequence[int]:
+        due: list[int] = []
+        if self._position < len(board.log):
+            reads = self._reads
+            due = [place for place, changed in board.log[self._position :] if not reads.isdisjoint(changed)]
+        if self.soonest <= now:
+            due += [place for place, until in enumerate(self.untils) if until <= now]
+        return sorted(set(due)) if len(due) > 1 else due
+
+    def _prepare(self, board: _Board, now: datetime) -> None:
+        """Get ready to answer."""
+
+    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
+        raise NotImplementedError
+
+    def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:
+        raise NotImplementedError
 
 
-class _Remembered(NamedTuple):
-    verdict: EligibilityVerdict
-    revision: int
-    since: datetime
+class _Question(_Column):
+    """What one constraint says to one question. Any requirements with that question will do to ask it."""
+
+    __slots__ = ("_constraint", "_requirements")
+
+    def __init__(self, constraint: Constraint, requirements: Requirements) -> None:
+        super().__init__(constraint.reads)
+        self._constraint = constraint
+        self._requirements = requirements
+
+    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
+        constraint, requirements = self._constraint, self._requirements
+        self.violations[place] = constraint.check(requirements, candidate, now)
+        if constraint.timed:
+            self.untils[place] = constraint.holds_until(requirements, candidate, now) or _NEVER
+
+    def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:
+        check, holds_until, asked = self._constraint.check, self._constraint.holds_until, self._requirements
+        self.violations = [check(asked, candidate, now) for candidate in candidates]
+        if self._constraint.timed:
+            self.untils = [holds_until(asked, candidate, now) or _NEVER for candidate in candidates]
+
+
+class _Merged(_Column):
+    """Several columns in one, their violations in order."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[_Column], reads: frozenset[Source]) -> None:
+        super().__init__(reads)
+        self._parts = parts
+
+    def _prepare(self, board: _Board, now: datetime) -> None:
+        for part in self._parts:
+            part.refresh(board, now)
+
+    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:  # noqa: ARG002
+        found: Violations = ()
+        until = _NEVER
+        for part in self._parts:
+            violations = part.violations[place]
+            if violations:
+                found = found + violations if found else violations
+            own = part.untils[place]
+            until = min(until, own)
+        self.violations[place] = found
+        self.untils[place] = until
+
+    def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:  # noqa: ARG002
+        parts = self._parts
+        if len(parts) > 1:
+            self.violations = [sum(found, ()) for found in zip(*[part.violations for part in parts], strict=True)]
+            self.untils = [min(untils) for untils in zip(*[part.untils for part in parts], strict=True)]
+        elif parts:
+            self.violations, self.untils = list(parts[0].violations), list(parts[0].untils)
 
 
 class _Class:
-    """What is known about one requirement class. `questions` are numbers of what each constraint reads of it."""
+    """One requirement class: its merged column, and the assessment made of it."""
 
-    __slots__ = ("assessment", "questions", "revision", "verdicts")
+    __slots__ = ("assessment", "column", "layout", "verdicts")
 
-    def __init__(self, questions: tuple[int, ...]) -> None:
-        self.questions = questions
-        self.verdicts: dict[str, _Remembered] = {}
+    def __init__(self, column: _Merged) -> None:
+        self.column = column
+        self.verdicts: list[EligibilityVerdict] = []
         self.assessment: Assessment | None = None
-        self.revision = -1
+        self.layout = -1
+
+    def refresh(self, board: _Board, now: datetime) -> None:
+        """Bring the verdicts up to date."""
+        places = self.column.refresh(board, now)
+        if self.layout != board.layout:
+            self.layout = board.layout
+            if len(board.environments) == len(board.candidates):
+                self.verdicts = self._single(board)
+            else:
+                self.verdicts = [self._verdict(board, places_of) for _, places_of in board.environments]
+        elif places:
+            touched = set(places)
+            for number, (_, places_of) in enumerate(board.environments):
+                if not touched.isdisjoint(places_of):
+                    self.verdicts[number] = self._verdict(board, places_of)
+
+    def _single(self, board: _Board) -> list[EligibilityVerdict]:
+        """Return the verdicts where every environment has one contract version."""
+        rows = zip(board.candidates, self.column.violations, self.column.untils, strict=True)
+        return [
+            EligibilityVerdict(c.contract.environment, c.contract.version, found, None if until is _NEVER else until)
+            for c, found, until in rows
+        ]
+
+    def _verdict(self, board: _Board, places: tuple[int, ...]) -> EligibilityVerdict:
+        violations, untils, candidates = self.column.violations, self.column.untils, board.candidates
+        made = []
+        for place in places:
+            contract, until = candidates[place].contract, untils[place]
+            made.append(
+                EligibilityVerdict(
+                    contract.environment, contract.version, violations[place], until if until is not _NEVER else None
+                )
+            )
+        return made[0] if len(made) == 1 else combine(made)
 
 
 class EligibilityIndex:
     """Answers `evaluate_eligibility` for a set of environments that changes piece by piece."""
 
-    def __init__(self, constraints: Sequence[Constraint] = CONSTRAINTS, *, most_classes: int = MOST_CLASSES) -> None:
-        self._constraints = tuple(constraints)
-        self._environments: dict[str, _Environment] = {}
-        self._ordered: tuple[tuple[str, _Environment], ...] = ()
+    def __init__(self, groups: Sequence[Sequence[Constraint]] = GROUPS, *, most_classes: int = MOST_CLASSES) -> None:
+        self._groups = [
+            (group, frozenset().union(*(constraint.reads for constraint in group)) if group else frozenset())
+            for group in groups
+        ]
+        self._board = _Board()
+        self._known: dict[str, tuple[Candidate, ...]] = {}
+        self._places: dict[str, tuple[int, ...]] = {}
         self._classes: dict[str, _Class] = {}
-        self._questions: dict[tuple[int, tuple[object, ...]], int] = {}
+        self._questions: dict[tuple[object, ...], _Question] = {}
+        self._merged: dict[tuple[_Column, ...], _Merged] = {}
         self._most_classes = most_classes
-        self.revision = 0
+
+    @property
+    def revision(self) -> int:
+        return self._board.revision
 
     @property
     def environments(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self._ordered)
+        return tuple(sorted(self._known))
 
     def candidates(self, environment: str) -> tuple[Candidate, ...]:
         """Return the candidates of an environment, newest contract version first; none if it is not known."""
-        known = self._environments.get(environment)
-        return tuple(judged.candidate for judged in known.judged) if known is not None else ()
+        return self._known.get(environment, ())
 
     def set_environment(self, name: str, candidates: Sequence[Candidate]) -> None:
         """Replace what is known of an environment; no candidates remove it."""
-        self.revision += 1
-        previous = self._environments.get(name)
-        if candidates:
-            known = {j.candidate.contract_version: j for j in previous.judged} if previous is not None else {}
-            newest_first = sorted(candidates, key=lambda candidate: -candidate.contract_version)
-            judged = tuple(self._judged(candidate, known.get(candidate.contract_version)) for candidate in newest_first)
-            self._environments[name] = _Environment(judged, self.revision)
+        newest_first = tuple(sorted(candidates, key=lambda candidate: -candidate.contract_version))
+        before = self._known.get(name, ())
+        same_versions = [c.contract_version for c in before] == [c.contract_version for c in newest_first]
+        if newest_first:
+            self._known[name] = newest_first
         else:
-            self._environments.pop(name, None)
-        self._ordered = tuple(sorted(self._environments.items()))
+            self._known.pop(name, None)
+        if before and same_versions:
+            for place, candidate in zip(self._places[name], newest_first, strict=True):
+                self._board.replace(place, candidate)
+        elif before or newest_first:
+            self._board.arrange(self._known)
+            self._places = dict(self._board.environments)
 
     def assess(
         self, requirement_class: RequirementClass, now: datetime, inputs: Mapping[str, str] = NO_INPUTS
@@ -109,101 +265,48 @@ class EligibilityIndex:
         known = self._classes.get(requirement_class.key)
         if known is None:
             known = self._admit(requirement_class)
-        made = known.assessment
-        if made is not None and known.revision == self.revision and _still(made.at, made.valid_until, now):
-            return made
-        verdicts = tuple(
-            self._verdict(known, requirement_class.requirements, name, environment, now)
-            for name, environment in self._ordered
-        )
-        if len(known.verdicts) > len(self._ordered):
-            known.verdicts = {name: known.verdicts[name] for name, _ in self._ordered}
-        known.revision = self.revision
-        if made is None or made.verdicts != verdicts or made.at > now:
+        known.refresh(self._board, now)
+        verdicts, made = tuple(known.verdicts), known.assessment
+        if made is None or made.at > now or made.verdicts != verdicts:
             same = made is not None and _told(made.verdicts) == _told(verdicts)
             identity = made.id if made is not None and same else assessment_id(requirement_class.key, verdicts)
             made = Assessment(identity, requirement_class.key, now, verdicts, inputs)
             known.assessment = made
         return made
 
-    # -- how it remembers ---------------------------------------------------------------------------------------------
-
-    def _judged(self, candidate: Candidate, previous: _Judged | None) -> _Judged:
-        """Keep the answers of those constraints that read nothing of what changed."""
-        if previous is None:
-            return _Judged(candidate, [{} for _ in self._constraints])
-        changed = _changed(previous.candidate, candidate)
-        answers = [
-            {} if changed & constraint.reads or len(known) > MOST_ANSWERS else known
-            for constraint, known in zip(self._constraints, previous.answers, strict=True)
-        ]
-        return _Judged(candidate, answers)
-
     def _admit(self, requirement_class: RequirementClass) -> _Class:
-        if len(self._classes) >= self._most_classes or len(self._questions) > MOST_ANSWERS:
-            self._forget()
+        if len(self._classes) >= self._most_classes or len(self._questions) > MOST_QUESTIONS:
+            self._classes.clear()
+            self._questions.clear()
+            self._merged.clear()
         requirements = requirement_class.requirements
-        questions = []
-        for number, constraint in enumerate(self._constraints):
-            asked = (number, tuple(getattr(requirements, field) for field in constraint.fields))
-            questions.append(self._questions.setdefault(asked, len(self._questions)))
-        known = self._classes[requirement_class.key] = _Class(tuple(questions))
+        groups = tuple(self._group(group, reads, requirements) for group, reads in self._groups)
+        known = self._classes[requirement_class.key] = _Class(_Merged(groups, _EVERYTHING))
         return known
 
-    def _forget(self) -> None:
-        """Start afresh: numbers of questions are given again, so all answers go with them."""
-        self._classes.clear()
-        self._questions.clear()
-        for environment in self._environments.values():
-            for judged in environment.judged:
-                judged.answers = [{} for _ in self._constraints]
+    def _group(self, group: Sequence[Constraint], reads: frozenset[Source], requirements: Requirements) -> _Merged:
+        """Return the column of a group of constraints, shared by all classes that ask the same of it."""
+        columns = tuple(self._question(constraint, requirements) for constraint in group)
+        merged = self._merged.get(columns)
+        if merged is None:
+            merged = self._merged[columns] = _Merged(columns, reads)
+        return merged
 
-    def _verdict(
-        self, known: _Class, requirements: Requirements, name: str, environment: _Environment, now: datetime
-    ) -> EligibilityVerdict:
-        remembered = known.verdicts.get(name)
-        if (
-            remembered is not None
-            and remembered.revision == environment.revision
-            and _still(remembered.since, remembered.verdict.valid_until, now)
-        ):
-            return remembered.verdict
-        verdicts = [self._judge(judged, requirements, known.questions, now) for judged in environment.judged]
-        verdict = verdicts[0] if len(verdicts) == 1 else combine(verdicts)
-        known.verdicts[name] = _Remembered(verdict, environment.revision, now)
-        return verdict
-
-    def _judge(
-        self, judged: _Judged, requirements: Requirements, questions: tuple[int, ...], now: datetime
-    ) -> EligibilityVerdict:
-        violations: list[Violation] = []
-        until: datetime | None = None
-        candidate = judged.candidate
-        for constraint, answers, question in zip(self._constraints, judged.answers, questions, strict=True):
-            answer = answers.get(question)
-            if answer is None or (constraint.timed and not _still(answer.since, answer.until, now)):
-                found = constraint.check(requirements, candidate, now)
-                holds = constraint.holds_until(requirements, candidate, now) if constraint.timed else None
-                answer = answers[question] = _Answer(found, now, holds)
-            if answer.violations:
-                violations += answer.violations
-            if answer.until is not None and (until is None or answer.until < until):
-                until = answer.until
-        return EligibilityVerdict(candidate.environment, candidate.contract_version, tuple(violations), until)
+    def _question(self, constraint: Constraint, requirements: Requirements) -> _Question:
+        asked = (constraint.name, *[getattr(requirements, field) for field in constraint.fields])
+        question = self._questions.get(asked)
+        if question is None:
+            question = self._questions[asked] = _Question(constraint, requirements)
+        return question
 
 
-def _still(since: datetime, until: datetime | None, now: datetime) -> bool:
-    """Tell whether what was found at `since` holds at `now`; a clock that was set back voids it."""
-    return since <= now and (until is None or now < until)
-
-
-def _told(verdicts: tuple[EligibilityVerdict, ...]) -> list[tuple[str, int, tuple[Violation, ...]]]:
+def _told(verdicts: tuple[EligibilityVerdict, ...]) -> list[tuple[object, ...]]:
     return [(verdict.environment, verdict.contract_version, verdict.violations) for verdict in verdicts]
 
 
 def _changed(before: Candidate, after: Candidate) -> frozenset[Source]:
     """Return the sources that differ between two candidates of the same contract version."""
-    pairs = {
+    same = {
         Source.CONTRACT: before.contract is after.contract and before.phase == after.phase,
         Source.EVIDENCE: before.evidence_version == after.evidence_version
         and (before.evidence is after.evidence or before.evidence == after.evidence),
@@ -211,4 +314,4 @@ def _changed(before: Candidate, after: Candidate) -> frozenset[Source]:
         Source.CONTROL: before.control == after.control,
         Source.CATALOGUE: before.catalogue is after.catalogue,
     }
-    return frozenset(source for source, same in pairs.items() if not same)
+    return frozenset(source for source, unchanged in same.items() if not unchanged)

@@ -7,13 +7,13 @@ environments are full. Both are pure, and `Ranking` holds all that `choose` read
 import hashlib
 from collections.abc import Container, Mapping, Sequence
 from enum import StrEnum
-from itertools import groupby
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed, Preference
+from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.weighing import common_unit, normalise, weighted
 
@@ -73,57 +73,90 @@ class Choice(NamedTuple):
     full: tuple[str, ...]
 
 
-def measure(
-    requirements: Requirements,
-    candidates: Sequence[Candidate],
-    observed: Mapping[str, Observed],
-    preferences: Sequence[Preference] = PREFERENCES,
-) -> list[list[Measurement]]:
-    """Return, by candidate, what every preference measures."""
-    rows = []
-    for candidate in candidates:
-        seen = observed.get(candidate.environment, NOTHING_OBSERVED)
-        rows.append([preference.measure(requirements, candidate, seen) for preference in preferences])
-    return rows
+# -- ranking -----------------------------------------------------------------------------------------------------------
 
 
-NAMES = tuple(preference.name for preference in PREFERENCES)
+class Column(NamedTuple):
+    """One preference measured for environments in the order of their names. `digest` is a hash of what it holds."""
+
+    measured: tuple[Measured, ...]
+    scores: tuple[float, ...]
+    weight: float
+    digest: bytes
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def column(preference: str, measurements: Sequence[Measurement], weight: float) -> Column:
+    """Normalise the measurements of one preference. Those in another unit than most others count as unknown."""
+    unit, scores = common_unit(measurements), normalise(measurements)
+    measured = tuple(
+        [
+            Measured(preference, m[0], m[1], m[2], score, weight)
+            if m[1] == unit or m[0] is None
+            else _other_unit(preference, m, unit, weight)
+            for m, score in zip(measurements, scores, strict=True)
+        ]
+    )
+    return Column(measured, tuple(scores), weight, hashlib.sha256(_encode(measured)).digest())
+
+
+def _other_unit(preference: str, measurement: Measurement, unit: str, weight: float) -> Measured:
+    """Keep what was found, as unknown: it cannot be compared with what most others are measured in."""
+    value, own, source = measurement
+    return Measured(preference, None, own, f"{value:g} {own}, not comparable with {unit}: {source}", 0.0, weight)
+
+
+def make_cards(
+    names: Sequence[str], columns: Sequence[Column], *, hopeful: Container[str] = ()
+) -> tuple[ScoreCard, ...]:
+    """Weigh columns; return score cards, best first. `names` are in order; `hopeful` are not eligible for now."""
+    if not names:
+        return ()
+    totals = weighted([c.scores for c in columns], [c.weight for c in columns])
+    rows = zip(*[c.measured for c in columns], strict=True)
+    cards = [
+        ScoreCard(name, total, row, name not in hopeful) for name, total, row in zip(names, totals, rows, strict=True)
+    ]
+    return tuple(sorted(cards, key=_standing))
+
+
+def _standing(card: ScoreCard) -> tuple[float, str]:
+    return -card.total, card.environment
+
+
+def ranking_of(
+    cards: tuple[ScoreCard, ...],
+    names: Sequence[str],
+    columns: Sequence[Column],
+    *,
+    hopeful: Container[str] = (),
+    overflow_allowed: bool = True,
+    failed_over: bool = False,
+) -> Ranking:
+    """Give a ranking its content address: a hash of everything that its cards follow from."""
+    places = [(name, name not in hopeful) for name in names]
+    head = _encode((places, [c.weight for c in columns], overflow_allowed, failed_over))
+    digest = hashlib.sha256(b"".join([head, *[c.digest for c in columns]]))
+    return Ranking(digest.hexdigest()[:32], cards, overflow_allowed, failed_over)
 
 
 def score(
-    environments: Sequence[str],
-    measurements: Sequence[Sequence[Measurement]],
+    measurements: Mapping[str, Sequence[Measurement]],
     weights: Mapping[str, float],
     *,
+    names: Sequence[str],
     hopeful: Container[str] = (),
-    names: Sequence[str] = NAMES,
-) -> tuple[ScoreCard, ...]:
-    """Normalise and weigh measurements; return score cards, best first. `hopeful` are not eligible for now."""
-    columns = list(zip(*measurements, strict=True)) if measurements else [()] * len(names)
-    scores = [normalise(column) for column in columns]
-    units = [common_unit(column) for column in columns]
-    shares = [weights.get(name, 0.0) for name in names]
-    measured = [
-        [
-            Measured(name, m[0], m[1], m[2], n, share)
-            if m[1] == unit or m[0] is None
-            else _other_unit(name, m, unit, share)
-            for m, n in zip(column, normalised, strict=True)
-        ]
-        for name, column, normalised, unit, share in zip(names, columns, scores, units, shares, strict=True)
-    ]
-    totals = weighted(scores, shares)
-    cards = [
-        ScoreCard(environment, totals[number], row, environment not in hopeful)
-        for number, (environment, row) in enumerate(zip(environments, zip(*measured, strict=True), strict=True))
-    ]
-    return tuple(sorted(cards, key=lambda card: (-card.total, card.environment)))
-
-
-def _other_unit(name: str, measurement: Measurement, unit: str, weight: float) -> Measured:
-    """Keep what was found, as unknown: it cannot be compared with what most others are measured in."""
-    value, own, source = measurement
-    return Measured(name, None, own, f"{value:g} {own}, not comparable with {unit}: {source}", 0.0, weight)
+    overflow_allowed: bool = True,
+    failed_over: bool = False,
+) -> Ranking:
+    """Rank environments by measurements of each preference, in the order of the environments' `names`."""
+    columns = [column(name, found, weights.get(name, 0.0)) for name, found in measurements.items()]
+    cards = make_cards(names, columns, hopeful=hopeful)
+    return ranking_of(
+        cards, names, columns, hopeful=hopeful, overflow_allowed=overflow_allowed, failed_over=failed_over
+    )
 
 
 def rank(
@@ -135,41 +168,52 @@ def rank(
     observed: Mapping[str, Observed] | None = None,
     overflow_allowed: bool = True,
 ) -> Ranking:
-    """Order environments for one class. `hopeful` ones take part in the order but are never chosen."""
-    candidates = [*eligible, *hopeful]
-    cards = score(
-        [candidate.environment for candidate in candidates],
-        measure(requirements, candidates, observed or {}),
+    """Measure and order environments for one class. `hopeful` ones take part in the order but are never chosen."""
+    candidates = sorted([*eligible, *hopeful], key=lambda candidate: candidate.environment)
+    seen = observed or {}
+    measurements = {
+        preference.name: [
+            preference.measure(requirements, candidate, seen.get(candidate.environment, NOTHING_OBSERVED))
+            for candidate in candidates
+        ]
+        for preference in PREFERENCES
+    }
+    return score(
+        measurements,
         weights,
-        hopeful={candidate.environment for candidate in hopeful},
+        names=[candidate.environment for candidate in candidates],
+        hopeful=frozenset(candidate.environment for candidate in hopeful),
+        overflow_allowed=overflow_allowed,
+        failed_over=requirements.failed_over,
     )
-    return make_ranking(cards, overflow_allowed=overflow_allowed, failed_over=requirements.failed_over)
 
 
-_CARDS = msgspec.json.Encoder()
-
-
-def make_ranking(cards: tuple[ScoreCard, ...], *, overflow_allowed: bool = True, failed_over: bool = False) -> Ranking:
-    """Give score cards, best first, their content address."""
-    digest = hashlib.sha256(_CARDS.encode((cards, overflow_allowed, failed_over))).hexdigest()
-    return Ranking(digest[:32], cards, overflow_allowed, failed_over)
+# -- choosing ----------------------------------------------------------------------------------------------------------
 
 
 class Order(NamedTuple):
-    """A ranking made ready for many choices: groups of equals, best first, with the bits that tell equals apart."""
+    """A ranking made ready for many choices: eligible environments in groups of equals, best first."""
 
     ranking: Ranking
-    groups: tuple[tuple[float, tuple[tuple[str, int], ...]], ...]
+    groups: tuple[tuple[float, tuple[str, ...]], ...]
 
 
 def order(ranking: Ranking) -> Order:
     """Group the eligible environments of a ranking by their totals."""
-    eligible = [card for card in ranking.cards if card.eligible]
-    groups = tuple(
-        (reached, tuple((card.environment, operation_hash(card.environment)) for card in cards))
-        for reached, cards in groupby(eligible, key=lambda card: card.total)
-    )
-    return Order(ranking, groups)
+    groups: list[tuple[float, tuple[str, ...]]] = []
+    members: list[str] = []
+    reached = -1.0
+    for card in ranking.cards:
+        if not card.eligible:
+            continue
+        if card.total != reached and members:
+            groups.append((reached, tuple(members)))
+            members = []
+        reached = card.total
+        members.append(card.environment)
+    if members:
+        groups.append((reached, tuple(members)))
+    return Order(ranking, tuple(groups))
 
 
 def choose(
@@ -182,22 +226,25 @@ def choose(
     tried: list[str] = []
     groups = order.groups if overflow and order.ranking.overflow_allowed else order.groups[:1]
     for reached, group in groups:
-        for name, _ in _shuffled(group, operation) if len(group) > 1 else group:
+        for name in _shuffled(group, operation) if len(group) > 1 else group:
             if name not in full:
                 return Choice(name, _route(order.ranking, reached, name, previous), tuple(tried))
             tried.append(name)
     return None
 
 
-def operation_hash(text: str) -> int:
-    """Return 64 bits that stand for an operation or an environment in ties."""
+def _bits(text: str) -> int:
+    """Return 64 bits that stand for an id in ties."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-def _shuffled(group: Sequence[tuple[str, int]], operation: str) -> list[tuple[str, int]]:
+_environment_bits = lru_cache(maxsize=16384)(_bits)
+
+
+def _shuffled(group: Sequence[str], operation: str) -> list[str]:
     """Order equals by a hash of both ids: as good as drawn, and the same on every machine."""
-    bits = operation_hash(operation)
-    return sorted(group, key=lambda member: (_mix(bits ^ member[1]), member[0]))
+    bits = _bits(operation)
+    return sorted(group, key=lambda name: (_mix(bits ^ _environment_bits(name)), name))
 
 
 def _mix(bits: int) -> int:

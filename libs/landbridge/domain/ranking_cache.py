@@ -1,48 +1,50 @@
 """The fast path of ranking: the same rankings as `placement.rank`, measured again only where something changed.
 
 Preferences read contracts, the catalogue and what was observed, nothing else of a candidate; so evidence that is
-renewed every few seconds disturbs nothing here. What depends on the environment alone is measured once for all classes,
-the rest once per class and contract. A class's ranking stands until its eligible environments, a contract, the
-catalogue, the weights or what was observed change.
+renewed every few seconds disturbs nothing here. What a preference says to what it reads of an operation is remembered
+for each environment, and as a whole column for each set of environments: thousands of classes share most of it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.catalogue import Catalogue
 from landbridge.domain.contract import Contract
-from landbridge.domain.placement import Order, make_ranking, order, score
-from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed
+from landbridge.domain.placement import Column, Order, column, make_cards, order, ranking_of
+from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed, Preference
 from landbridge.domain.requirements import RequirementClass, Requirements
 
-MOST_CLASSES = 20_000
-
-
-Row = tuple[Measurement | None, ...]
+MOST_CLASSES: Final = 20_000
+MOST_COLUMNS: Final = 20_000
+MOST_QUESTIONS: Final = 20_000
 
 
 class _Measured(NamedTuple):
-    """Measurements and what they were made from. Holding on to that keeps it from being taken for something else."""
+    """A measurement and what it was made from. Holding on to that keeps it from being taken for something else."""
 
     contract: Contract
     catalogue: Catalogue
     observed: Observed
-    row: Row
-
-    def stands(self, candidate: Candidate) -> bool:
-        return self.contract is candidate.contract and self.catalogue is candidate.catalogue
+    measurement: Measurement
 
 
-class _Known:
-    """What is remembered of one class."""
+class _Kept(NamedTuple):
+    """A column with what it was made from. `held` keeps what `stamp` identifies from being taken for something else."""
 
-    __slots__ = ("asked", "order", "rows")
+    stamp: tuple[int, ...]
+    version: int
+    measurements: list[Measurement]
+    column: Column
+    held: list[tuple[Contract, Catalogue]]
 
-    def __init__(self) -> None:
-        self.rows: dict[str, _Measured] = {}
-        self.asked: object = None
-        self.order: Order | None = None
+
+class _Known(NamedTuple):
+    """A class's ranking, what it was asked with, and the columns that it is made of."""
+
+    asked: tuple[object, ...]
+    columns: tuple[Column, ...]
+    order: Order
 
 
 class RankingCache:
@@ -51,7 +53,8 @@ class RankingCache:
     def __init__(self, *, most_classes: int = MOST_CLASSES) -> None:
         self._most_classes = most_classes
         self._classes: dict[str, _Known] = {}
-        self._own: dict[str, _Measured] = {}
+        self._questions: dict[tuple[object, ...], dict[str, _Measured]] = {}
+        self._columns: dict[tuple[object, ...], _Kept] = {}
         self._observed: Mapping[str, Observed] = {}
         self.version = 0
 
@@ -71,46 +74,86 @@ class RankingCache:
         overflow_allowed: bool = True,
     ) -> Order:
         """Return what `rank` returns for the same arguments, made ready for choosing."""
-        known = self._classes.get(requirement_class.key)
-        if known is None:
-            if len(self._classes) >= self._most_classes:
-                self._classes.clear()
-            known = self._classes[requirement_class.key] = _Known()
-        candidates = [*eligible, *hopeful]
-        asked = (self.version, [c.environment for c in candidates], len(hopeful), dict(weights), overflow_allowed)
-        rows = known.rows
-        if known.order is not None and known.asked == asked and all(rows[c.environment].stands(c) for c in candidates):
-            return known.order
+        candidates = sorted([*eligible, *hopeful], key=_name)
+        names = tuple([candidate.contract.environment for candidate in candidates])
+        away = frozenset(candidate.environment for candidate in hopeful)
         requirements = requirement_class.requirements
-        cards = score(
-            [candidate.environment for candidate in candidates],
-            [self._row(known, requirements, candidate) for candidate in candidates],
-            weights,
-            hopeful={candidate.environment for candidate in hopeful},
+        stamp = tuple([id(part) for c in candidates for part in (c.contract, c.catalogue)])
+        columns = tuple(
+            [self._column(p, requirements, candidates, names, stamp, weights.get(p.name, 0.0)) for p in PREFERENCES]
         )
-        made = make_ranking(cards, overflow_allowed=overflow_allowed, failed_over=requirements.failed_over)
-        known.rows = {candidate.environment: rows[candidate.environment] for candidate in candidates}
-        known.asked, known.order = asked, order(made)
-        return known.order
-
-    def _row(self, known: _Known, requirements: Requirements, candidate: Candidate) -> list[Measurement]:
-        name = candidate.environment
-        own = known.rows.get(name)
-        if own is None or not own.stands(candidate):
-            row = self._measure(requirements, candidate, NOTHING_OBSERVED, of_operation=True)
-            own = known.rows[name] = _Measured(candidate.contract, candidate.catalogue, NOTHING_OBSERVED, row)
-        seen = self._observed.get(name, NOTHING_OBSERVED)
-        shared = self._own.get(name)
-        if shared is None or not shared.stands(candidate) or shared.observed != seen:
-            row = self._measure(requirements, candidate, seen, of_operation=False)
-            shared = self._own[name] = _Measured(candidate.contract, candidate.catalogue, seen, row)
-        pairs = zip(own.row, shared.row, strict=True)
-        return [found for mine, others in pairs if (found := mine or others) is not None]
-
-    @staticmethod
-    def _measure(requirements: Requirements, candidate: Candidate, seen: Observed, *, of_operation: bool) -> Row:
-        """Measure what depends on the operation, or what does not; None stands for the others."""
-        return tuple(
-            preference.measure(requirements, candidate, seen) if preference.of_operation is of_operation else None
-            for preference in PREFERENCES
+        known = self._classes.get(requirement_class.key)
+        asked = (names, away, overflow_allowed)
+        if known is not None and known.asked == asked and all(map(_same, known.columns, columns)):
+            return known.order
+        if len(self._classes) >= self._most_classes:
+            self._classes.clear()
+        cards = make_cards(names, columns, hopeful=away)
+        ranking = ranking_of(
+            cards, names, columns, hopeful=away, overflow_allowed=overflow_allowed, failed_over=requirements.failed_over
         )
+        made = order(ranking)
+        self._classes[requirement_class.key] = _Known(asked, columns, made)
+        return made
+
+    def _column(
+        self,
+        preference: Preference,
+        requirements: Requirements,
+        candidates: Sequence[Candidate],
+        names: tuple[str, ...],
+        stamp: tuple[int, ...],
+        weight: float,
+    ) -> Column:
+        """Return the column of one preference; the same object for as long as nothing in it changes."""
+        asked = (preference.name, *[getattr(requirements, field) for field in preference.fields])
+        key = (asked, names, weight)
+        version = self.version if preference.observes else 0
+        known = self._columns.get(key)
+        if known is not None and known.stamp == stamp and known.version == version:
+            return known.column
+        measurements = self._measurements(preference, asked, requirements, candidates)
+        same = known is not None and known.measurements == measurements
+        made = known.column if known is not None and same else column(preference.name, measurements, weight)
+        if len(self._columns) >= MOST_COLUMNS:
+            self._columns.clear()
+        held = [(candidate.contract, candidate.catalogue) for candidate in candidates]
+        self._columns[key] = _Kept(stamp, version, measurements, made, held)
+        return made
+
+    def _measurements(
+        self,
+        preference: Preference,
+        asked: tuple[object, ...],
+        requirements: Requirements,
+        candidates: Sequence[Candidate],
+    ) -> list[Measurement]:
+        known = self._questions.get(asked)
+        if known is None:
+            if len(self._questions) >= MOST_QUESTIONS:
+                self._questions.clear()
+            known = self._questions[asked] = {}
+        observed = self._observed if preference.observes else {}
+        found: list[Measurement] = []
+        for candidate in candidates:
+            contract, catalogue = candidate.contract, candidate.catalogue
+            seen = observed.get(contract.environment, NOTHING_OBSERVED)
+            item = known.get(contract.environment)
+            if (
+                item is None
+                or item.contract is not contract
+                or item.catalogue is not catalogue
+                or (item.observed is not seen and item.observed != seen)
+            ):
+                measurement = preference.measure(requirements, candidate, seen)
+                item = known[contract.environment] = _Measured(contract, catalogue, seen, measurement)
+            found.append(item.measurement)
+        return found
+
+
+def _name(candidate: Candidate) -> str:
+    return candidate.contract.environment
+
+
+def _same(left: Column, right: Column) -> bool:
+    return left is right

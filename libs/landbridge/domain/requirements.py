@@ -93,6 +93,11 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
     checkpoints: str = ""
 
     @property
+    def needs_compute(self) -> bool:
+        """Whether it asks for processors, memory or scratch space at all."""
+        return bool(self.cpu or self.memory or self.scratch)
+
+    @property
     def total_cpu(self) -> int:
         return self.cpu * self.replicas
 

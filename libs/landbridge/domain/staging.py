@@ -28,8 +28,12 @@ AT_HAND = Staging(0.0, 0, 0.0, "", "all inputs are at hand")
 
 def staging(requirements: Requirements, candidate: Candidate) -> Staging:
     """Return what staging all inputs takes, one after the other."""
-    parts = [_stage(need, candidate) for need in requirements.connections if need.readings]
-    moved = [part for part in parts if part is not AT_HAND]
+    moved: list[Staging] = []
+    for need in requirements.connections:
+        if need.readings:
+            part = _stage(need, candidate)
+            if part is not AT_HAND:
+                moved.append(part)
     if not moved:
         return AT_HAND
     currencies = {part.currency for part in moved if part.currency}

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from landbridge.domain.admission import Admission, Admitted
 from landbridge.domain.catalogue import Catalogue
 from landbridge.domain.ledger import Amounts, Ledger, Limit, Limits, ScopeKind
-from landbridge.domain.placement import Route, ScoreCard, make_ranking, order
+from landbridge.domain.placement import Ranking, Route, ScoreCard, order
 from landbridge.domain.queues import Plan, Ticket, WaitReason
 from support.deciding import NOW, a_catalogue
 
@@ -43,7 +43,7 @@ def a_plan(
         project=project,
         priority=priority,
         weight=weight,
-        order=order(make_ranking(cards)),
+        order=order(Ranking("r", cards)),
         amounts=dict.fromkeys(totals, amounts),
         overflow_after=overflow_after,
     )

@@ -198,7 +198,7 @@ def test_evidence_for_another_contract_version_counts_only_for_claims_that_did_n
         [(probed, "retiring"), (new, "active")], evidence=found, link=CONNECTED, catalogue=a_catalogue(new)
     )
     [verdict] = evaluate_eligibility(an_operation(inputs={"x": {"connection": "events"}}), [candidate], NOW).verdicts
-    assert [(v.constraint, v.reason) for v in verdict.violations] == [("compute", "evidence-unknown")]
+    assert [(v.constraint, v.reason) for v in verdict.violations] == [("compute-evidence", "evidence-unknown")]
     assert "version 8 was probed" in verdict.violations[0].found
 
 

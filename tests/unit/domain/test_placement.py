@@ -12,7 +12,7 @@ from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.decision_record import Placed, make_record, replay
 from landbridge.domain.eligibility import judge
-from landbridge.domain.placement import Measured, Ranking, Route, ScoreCard, choose, make_ranking, order, rank
+from landbridge.domain.placement import Measured, Ranking, Route, ScoreCard, choose, order, rank
 from landbridge.domain.preferences import PREFERENCES, Measurement, Observed
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
@@ -174,7 +174,7 @@ def test_a_policy_applies_to_whom_it_names_and_the_built_in_one_to_all_others() 
 
 def flat(*names: str, failed_over: bool = False, overflow: bool = True) -> Ranking:
     cards = tuple(ScoreCard(name, 0.5, ()) for name in sorted(names))
-    return make_ranking(cards, failed_over=failed_over, overflow_allowed=overflow)
+    return Ranking("r", cards, failed_over=failed_over, overflow_allowed=overflow)
 
 
 def test_equals_are_told_apart_by_the_operation_reproducibly_and_evenly() -> None:
@@ -188,13 +188,13 @@ def test_equals_are_told_apart_by_the_operation_reproducibly_and_evenly() -> Non
 
 def test_routes_say_why_an_environment_was_chosen() -> None:
     cards = (ScoreCard("best", 0.9, ()), ScoreCard("next", 0.5, ()))
-    ready = order(make_ranking(cards))
+    ready = order(Ranking("r", cards))
     assert choose(ready, "op", ()) == ("best", Route.PREFERRED, ())
     assert choose(ready, "op", {"best"}) == ("next", Route.OVERFLOW, ("best",))
     assert choose(ready, "op", (), previous="next") == ("best", Route.DRIFT, ())
     assert choose(ready, "op", {"best", "next"}) is None
     assert choose(ready, "op", {"best"}, overflow=False) is None
-    failed = choose(order(make_ranking(cards, failed_over=True)), "op", ())
+    failed = choose(order(Ranking("r", cards, failed_over=True)), "op", ())
     assert failed is not None
     assert failed.route is Route.FAILOVER
 
@@ -209,7 +209,7 @@ def test_what_a_better_environment_cannot_take_for_now_is_an_overflow() -> None:
 
 def test_where_overflow_is_not_allowed_only_the_best_are_chosen() -> None:
     cards = (ScoreCard("best", 0.9, ()), ScoreCard("next", 0.5, ()))
-    assert choose(order(make_ranking(cards, overflow_allowed=False)), "op", {"best"}) is None
+    assert choose(order(Ranking("r", cards, overflow_allowed=False)), "op", {"best"}) is None
 
 
 @given(

@@ -16,7 +16,7 @@ LATE = proof("classes.cpu-general", at=NOW - timedelta(hours=2), lasts=timedelta
 CAUSES: list[tuple[Candidate, NoPlace, str]] = [
     (an_environment(workloads=["service"]), NoPlace.INCOMPATIBLE, "workload-type"),
     (an_environment(classes={"cpu-general": {"cpu": None}}), NoPlace.MISCONFIGURED, "compute"),
-    (an_environment(evidence={"classes.cpu-general": LATE}), NoPlace.UNVERIFIED, "compute"),
+    (an_environment(evidence={"classes.cpu-general": LATE}), NoPlace.UNVERIFIED, "compute-evidence"),
     (an_environment(evidence={claims.RUNTIME: None}), NoPlace.UNVERIFIED, "evidence"),
     (an_environment(control=Control(paused=True)), NoPlace.UNAVAILABLE, "control"),
     (an_environment(link=Link(LinkState.LOST)), NoPlace.UNAVAILABLE, "link"),

@@ -5,6 +5,7 @@ from typing import Final
 from landbridge.domain.constraints.architecture import Architecture
 from landbridge.domain.constraints.base import Constraint
 from landbridge.domain.constraints.compute import Compute
+from landbridge.domain.constraints.compute_evidence import ComputeEvidence
 from landbridge.domain.constraints.connections import Connections
 from landbridge.domain.constraints.contract_phase import ContractPhase
 from landbridge.domain.constraints.control import Control
@@ -30,34 +31,30 @@ from landbridge.domain.constraints.security_tier import SecurityTier
 from landbridge.domain.constraints.site_policy import SitePolicy
 from landbridge.domain.constraints.workload_type import WorkloadType
 
-# In the order in which a person would ask: may it, can it, does it work, is it there. The order of violations follows.
-CONSTRAINTS: Final[tuple[Constraint, ...]] = (
-    EnvironmentChoice(),
-    QueueRouting(),
-    ProjectChoice(),
-    SitePolicy(),
-    Residency(),
-    SecurityTier(),
-    Controls(),
-    OperatedBy(),
-    ModelLicence(),
-    DataMovement(),
-    WorkloadType(),
-    RuntimeForm(),
-    Architecture(),
-    Kubernetes(),
-    DispatcherFeatures(),
-    Hardware(),
-    Compute(),
-    Connections(),
-    Identity(),
-    Recovery(),
-    Deadline(),
-    Evidence(),
-    ContractPhase(),
-    Maintenance(),
-    Control(),
-    Link(),
+# Groups of rules that ask operations for the same sort of thing, so that answers are shared by many operations: who may
+# use what and which protection there is; where work and data may be; what is there; how much of it; when.
+GROUPS: Final[tuple[tuple[Constraint, ...], ...]] = (
+    (
+        EnvironmentChoice(),
+        QueueRouting(),
+        ProjectChoice(),
+        SitePolicy(),
+        OperatedBy(),
+        WorkloadType(),
+        RuntimeForm(),
+        Architecture(),
+        Kubernetes(),
+        Controls(),
+        Identity(),
+        Recovery(),
+    ),
+    (Residency(), SecurityTier(), ModelLicence(), DataMovement(), Connections()),
+    (Hardware(), Compute()),
+    (ComputeEvidence(), Evidence(), DispatcherFeatures(), ContractPhase(), Control(), Link()),
+    (Deadline(), Maintenance()),
 )
 
-__all__ = ["CONSTRAINTS", "Constraint"]
+# The order of violations follows.
+CONSTRAINTS: Final[tuple[Constraint, ...]] = tuple(constraint for group in GROUPS for constraint in group)
+
+__all__ = ["CONSTRAINTS", "GROUPS", "Constraint"]

@@ -32,20 +32,23 @@ NOTHING_OBSERVED = Observed()
 class Preference(Protocol):
     """One measure; lower values are better.
 
-    `of_operation` tells whether it depends on the operation or, else, on what was observed. Of the candidate it reads
-    nothing but contract and catalogue.
+    It reads of an operation the `fields` that it names, of a candidate contract and catalogue, and what was observed
+    only if it `observes`.
     """
 
     @property
     def name(self) -> str: ...
     @property
-    def of_operation(self) -> bool: ...
+    def fields(self) -> tuple[str, ...]: ...
+    @property
+    def observes(self) -> bool: ...
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement: ...
 
 
 class Measure:
-    """Defaults of a preference whose value differs from operation to operation."""
+    """Defaults of a preference that reads the candidate only."""
 
     name: ClassVar[str] = ""
-    of_operation: ClassVar[bool] = True
+    fields: ClassVar[tuple[str, ...]] = ()
+    observes: ClassVar[bool] = False

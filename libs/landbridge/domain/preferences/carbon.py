@@ -9,7 +9,6 @@ class Carbon(Measure):
     """Grams of CO2 equivalent for each kWh, as the contract states them."""
 
     name = "carbon"
-    of_operation = False
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
         contract = candidate.contract

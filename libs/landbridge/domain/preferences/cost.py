@@ -1,7 +1,6 @@
 """What running the operation here costs, with what its data's way here costs."""
 
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.contract import OfferedClass
 from landbridge.domain.hardware import match_accelerator
 from landbridge.domain.preferences.base import Measure, Measurement, Observed
 from landbridge.domain.requirements import Requirements
@@ -17,43 +16,39 @@ class Cost(Measure):
     """
 
     name = "cost"
+    fields = ("accelerator", "cpu", "replicas", "expected_ms", "connections")
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
-        prices = candidate.contract.cost
+        currency = candidate.contract.cost.currency
         whole = requirements.expected_ms > 0
-        unit = (prices.currency or "unknown currency") + ("" if whole else "/h")
-        priced = priced_class(requirements, candidate)
-        if priced is None:
+        unit = (currency or "unknown currency") + ("" if whole else "/h")
+        found = priced_class(requirements, candidate)
+        if found is None:
             return Measurement(None, unit, f"contract version {candidate.contract_version} states no price")
-        offer, amount = priced
-        price = prices.per_hour[offer.name]
+        amount, price, told = found
         hours = requirements.expected_ms / MS_PER_HOUR if whole else 1.0
-        told = "paid for in advance" if price == 0 else f"{price:g} {prices.currency} an hour"
-        source = f"{amount:g} of {offer.name}, {told}, contract version {candidate.contract_version}"
+        source = f"{amount:g} of {told}"
         stage = staging(requirements, candidate)
         if stage.egress is None:
             return Measurement(None, unit, f"{source}; price of moving unknown: {stage.source}")
-        if stage.egress and (stage.currency != prices.currency or not whole):
+        if stage.egress and (stage.currency != currency or not whole):
             return Measurement(None, unit, f"{source}; moving costs {stage.egress:g} {stage.currency}, not comparable")
         return Measurement(price * amount * hours + stage.egress, unit, source)
 
 
-def priced_class(requirements: Requirements, candidate: Candidate) -> tuple[OfferedClass, float] | None:
-    """Return the class that the operation pays for and how much of it: devices, or processors. None: no price stated.
+def priced_class(requirements: Requirements, candidate: Candidate) -> tuple[float, float, str] | None:
+    """Return how much of which class the operation pays for: amount, price, and class and price in words.
 
-    Without accelerators the cheapest class of processors that is large enough counts.
+    Devices are counted, else processors of the cheapest class that is large enough. None: no price is stated.
     """
-    prices = candidate.contract.cost.per_hour
     if requirements.accelerator is not None:
         offer = match_accelerator(requirements.accelerator, candidate).offer
-        if offer is None or offer.name not in prices:
-            return None
-        return offer, float(requirements.total_accelerators)
-    hosts = [
-        offer
-        for offer in candidate.contract.classes.values()
-        if not offer.is_accelerator and (offer.cpu or 0) >= requirements.total_cpu
-    ]
-    if not hosts or any(offer.name not in prices for offer in hosts):
+        found = candidate.prices.get(offer.name) if offer is not None else None
+        return (float(requirements.total_accelerators), found.price, found.told) if found is not None else None
+    cpu = requirements.cpu * requirements.replicas
+    if candidate.host_prices is None:
         return None
-    return min(hosts, key=lambda offer: (prices[offer.name], offer.name)), requirements.total_cpu / 1000
+    for price in candidate.host_prices:
+        if price.cpu >= cpu:
+            return cpu / 1000, price.price, price.told
+    return None

@@ -13,7 +13,7 @@ class QueueDelay(Measure):
     """Seconds from decision to start: as observed lately; else as the owner aims at; else unknown."""
 
     name = "queue-delay"
-    of_operation = False
+    observes = True
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
         if observed.starts >= ENOUGH_STARTS:

@@ -15,7 +15,7 @@ class Reliability(Measure):
     """Share of attempts that the environment lets down: its objective, corrected by what was observed lately."""
 
     name = "reliability"
-    of_operation = False
+    observes = True
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
         unit = "share of attempts"

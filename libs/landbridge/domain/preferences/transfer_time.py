@@ -10,6 +10,7 @@ class TransferTime(Measure):
     """Seconds to stage all inputs; 0 where they are at hand; unknown if a size or a bandwidth is."""
 
     name = "transfer-time"
+    fields = ("connections",)
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
         stage = staging(requirements, candidate)
