@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from contract.executors.conftest import strays
+from contract.executors.conftest import opened, strays
 from contract.executors.harness import (
     Behaviour,
     Harness,
@@ -29,7 +30,7 @@ from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.local import procfs, slots
 from landbridge_dispatch.executors.local.client import LauncherClient
 from landbridge_dispatch.executors.local.executor import LocalExecutor
-from landbridge_dispatch.executors.protocol import SlotView
+from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError, SlotView
 from support.wait import wait_until
 
 DAEMON = """
@@ -321,26 +322,20 @@ time.sleep(600)
 
 
 async def test_a_log_keeps_its_beginning_and_its_end_within_its_limit(tmp_path: Path) -> None:
-    process = ProcessHarness(tmp_path / "site", logLimit="200Ki")
-    process.executor = make_executor(process.home)
-    await process.executor.open()
-    process.executor.hold_lease(a_lease())
-    watcher = Watcher(process.executor)
-    work = a_work(python("print('first'); [print('x' * 999) for _ in range(3000)]; print('last')"))
-    await run(process.executor, work)
-    await watcher.end(work.key)
+    async for process in opened(ProcessHarness(tmp_path / "site", logLimit="200Ki")):
+        watcher = Watcher(process.executor)
+        work = a_work(python("print('first'); [print('x' * 999) for _ in range(3000)]; print('last')"))
+        await run(process.executor, work)
+        await watcher.end(work.key)
 
-    log = await process.executor.logs(work.key, limit=1 << 20)
+        log = await process.executor.logs(work.key, limit=1 << 20)
 
-    assert log is not None
-    assert len(log.data) < 300 * 1024
-    assert log.data.startswith(b"first\n")
-    assert log.data.endswith(b"\nlast\n")
-    assert b"bytes left out here" in log.data
-    await watcher.close()
-    assert isinstance(process.executor, LocalExecutor)
-    await process.executor.shut_down(keep_workloads=False)
-    await process.executor.close()
+        assert log is not None
+        assert len(log.data) < 300 * 1024
+        assert log.data.startswith(b"first\n")
+        assert log.data.endswith(b"\nlast\n")
+        assert b"bytes left out here" in log.data
+        await watcher.close()
 
 
 async def test_a_secret_reaches_the_workload_and_no_file(process: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -392,3 +387,40 @@ async def test_work_ends_with_ordinary_outcome_when_it_ends_before_the_stop_reac
     assert view is not None
     assert view.report is not None
     assert view.report.outcome is AttemptOutcome.COMPLETED
+
+
+async def test_a_slot_removed_by_hand_is_told_and_nothing_of_it_runs_on(
+    process: Harness, process_watcher: Watcher
+) -> None:
+    work = a_work(python(DAEMON.replace("os.environ.clear()", "pass") + "time.sleep(600)"))
+    await run(process.executor, work)
+    daemon = await daemon_of(process, work.key)
+    guardian = guardian_pid(process, work.key)
+
+    shutil.rmtree(slot_directory(process, work.key))
+
+    await process_watcher.until(work.key, SlotPhase.EMPTY)
+    assert is_gone(daemon)
+    await wait_until(lambda: is_gone(guardian), "its guardian is gone")
+
+
+async def test_what_cannot_be_prepared_is_refused_and_hurts_nobody_else(
+    process: Harness, process_watcher: Watcher
+) -> None:
+    bad = {
+        RefusalCode.CONNECTION_UNAVAILABLE: a_work(
+            ["true"], inputs={"a": {"connection": "events", "path": "x" * 5000}}
+        ),
+        RefusalCode.UNREADABLE: a_work(["true", "a\0b"]),
+        RefusalCode.WORKLOAD: a_work([]),
+    }
+    good = a_work(process.command(Behaviour()))
+
+    refusals = await process.executor.check([*bad.values(), good])
+    occupied = await process.executor.occupy([*bad.values(), good])
+
+    for found in (refusals, occupied):
+        assert [each.code for each in found[:-1] if isinstance(each, RefusedError)] == list(bad)
+        assert found[-1] is None
+    await process.executor.start([good.key])
+    assert (await process_watcher.end(good.key)).reason == ""

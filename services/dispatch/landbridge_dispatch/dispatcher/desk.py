@@ -124,6 +124,8 @@ class Desk:
 
     def tell(self, key: SlotKey, report: AttemptReport | None, *, ended: bool) -> None:
         """Remember what the executor says of a slot, for the report that will follow."""
+        if ended:
+            self._started.pop(key, None)
         if report is not None:
             (self._ended if ended else self._started)[key] = report
 
@@ -181,7 +183,10 @@ class Desk:
                 self._held[operation] = after
             else:
                 self._held.pop(operation, None)
-        if decision.effects:
+        if not decision.effects:
+            if isinstance(message, own.Exited | own.StartFailed):
+                self._ended.pop(SlotKey(operation, message.epoch), None)
+        else:
             pending.setdefault(operation, deque()).extend(decision.effects)
 
     async def _carry_out(self, pending: dict[str, deque[own.Effect]]) -> None:

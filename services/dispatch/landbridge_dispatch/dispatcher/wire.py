@@ -42,7 +42,8 @@ def attempt_report(
     state = _STATES[report.state]
     if detail is not None:
         if state in _RUNNING:
-            return replace(detail, state=state, term=report.term)
+            running = detail if detail.finished_at is None else _as_running(detail)
+            return replace(running, state=state, term=report.term)
         return replace(
             detail,
             state=state,
@@ -60,6 +61,18 @@ def attempt_report(
         outcome=_OUTCOMES[report.outcome],
         reason=report.reason,
         message=message,
+    )
+
+
+def _as_running(detail: wire.AttemptReport) -> wire.AttemptReport:
+    """Return what was true while it ran, of an attempt that has ended since."""
+    return wire.AttemptReport(
+        operation=detail.operation,
+        epoch=detail.epoch,
+        at=detail.started_at or detail.at,
+        started_at=detail.started_at,
+        checkpoint=detail.checkpoint,
+        resolved=detail.resolved,
     )
 
 

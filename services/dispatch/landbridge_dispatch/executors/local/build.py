@@ -13,16 +13,28 @@ from typing import Any
 import msgspec
 
 from landbridge.domain import units
-from landbridge_dispatch.executors.bindings import ExecutorOptions
+from landbridge_dispatch.executors.bindings import Bindings, ExecutorOptions
 from landbridge_dispatch.executors.local import slots, watches
 from landbridge_dispatch.executors.local.order import CheckpointPlace, Disconnection, Order, OutputPlace
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError, Work
-from landbridge_dispatch.executors.resolution import Place, Resolution
+from landbridge_dispatch.executors.resolution import Place, Resolution, resolve
 from landbridge_dispatch.specification import STOP_GRACE_MS, Criterion, milliseconds
 
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 RANKS_MAX = 256
+
+
+def order_for(bindings: Bindings, name: str, work: Work) -> Order:
+    """Resolve an operation's names and return the order for slot `name`. Raises RefusedError, nothing else."""
+    try:
+        return build_order(bindings.home, name, work, resolve(bindings, work), bindings.executor)
+    except OSError as error:
+        # A path too long, a mount that is away, a directory that may not be read: the operation's or the site's affair.
+        told = error.strerror or type(error).__name__
+        raise RefusedError(RefusalCode.CONNECTION_UNAVAILABLE, f"a connection cannot be looked at: {told}") from error
+    except ValueError as error:
+        raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be used: {error}") from error
 
 
 def build_order(home: Path, name: str, work: Work, found: Resolution, options: ExecutorOptions) -> Order:
@@ -36,6 +48,9 @@ def build_order(home: Path, name: str, work: Work, found: Resolution, options: E
             f"{RANKS_MAX} replicas; run it where containers are offered, or state a command",
         )
     env = workload_variables(home / slots.SLOTS / name, work, found, options)
+    argv = [expand(word, env) for word in (*spec.command, *spec.args)]
+    if any("\x00" in text for text in (*argv, *env.values())):
+        raise RefusedError(RefusalCode.UNREADABLE, "command, arguments and variables must not contain NUL")
     memory = spec.resources.requests.memory
     return Order(
         operation=work.operation,
@@ -46,7 +61,7 @@ def build_order(home: Path, name: str, work: Work, found: Resolution, options: E
         spec_sha256=work.spec_sha256,
         project=work.project,
         name=work.view.metadata.name,
-        argv=[expand(word, env) for word in (*spec.command, *spec.args)],
+        argv=argv,
         env=env,
         secret_files=found.secret_files,
         secret_variables=found.secret_variables,

@@ -15,6 +15,7 @@ from landbridge_dispatch.executors.local.launcher import SOCKET_FILE, frame
 
 START_WITHIN_S = 10.0
 ANSWER_WITHIN_S = 60.0
+AGAIN_AFTER_S = (0.02, 0.1, 0.3, 0.0)
 _ROOT = Path(__file__).resolve().parents[3]
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
@@ -58,17 +59,19 @@ class LauncherClient:
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the launcher's answer; asks again once if it died. Raises LauncherError."""
+        """Return the launcher's answer; asks again, of a new one, if it died. Raises LauncherError."""
+        failure: Exception | None = None
         async with self._lock:
-            for again in (True, False):
+            for wait_s in AGAIN_AFTER_S:
                 try:
                     async with asyncio.timeout(ANSWER_WITHIN_S):
                         return await self._exchange(request)
                 except (OSError, EOFError, TimeoutError, ValueError) as error:
                     await self._hang_up()
-                    if not again:
-                        raise LauncherError(f"the launcher of {self._home.name} does not answer: {error}") from error
-        raise AssertionError("unreachable")
+                    failure = error
+                    # One that is just being killed may still take a connection.
+                    await asyncio.sleep(wait_s)
+        raise LauncherError(f"the launcher of {self._home.name} does not answer: {failure}") from failure
 
     async def close(self) -> None:
         """Hang up; the launcher goes on."""

@@ -17,6 +17,7 @@ SEALED_PREFIX = "sealed-"
 MANIFEST_FILE = "manifest.json"
 METRIC_NAMES_MAX = 1000
 _LINE_BYTES_MAX = 16_384
+_NAME_CHARS_MAX = 200
 _CHUNK_BYTES = 1 << 20
 
 
@@ -47,7 +48,9 @@ def _take_metric(line: bytes, values: dict[str, float]) -> None:
         name, value = entry["name"], float(entry["value"])
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return
-    known = isinstance(name, str) and (name in values or len(values) < METRIC_NAMES_MAX)
+    known = (
+        isinstance(name, str) and len(name) <= _NAME_CHARS_MAX and (name in values or len(values) < METRIC_NAMES_MAX)
+    )
     if known and math.isfinite(value):
         values[name] = value
 

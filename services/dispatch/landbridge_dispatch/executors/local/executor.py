@@ -14,7 +14,7 @@ from landbridge.domain.ownership.leases import HeldLease
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.local import procfs, slots
-from landbridge_dispatch.executors.local.build import build_order
+from landbridge_dispatch.executors.local.build import order_for
 from landbridge_dispatch.executors.local.canary import run_to_its_end, stop_by_itself
 from landbridge_dispatch.executors.local.changes import Changes
 from landbridge_dispatch.executors.local.client import LauncherClient
@@ -32,7 +32,6 @@ from landbridge_dispatch.executors.protocol import (
     StopOrder,
     Work,
 )
-from landbridge_dispatch.executors.resolution import resolve
 
 RESYNC_S = 5.0
 _MS_NS = 1_000_000
@@ -76,8 +75,7 @@ class LocalExecutor:
 
     def _check(self, work: Work) -> RefusedError | None:
         try:
-            found = resolve(self._bindings, work)
-            build_order(self._home, name_of(work.key), work, found, self._bindings.executor)
+            order_for(self._bindings, name_of(work.key), work)
         except RefusedError as refusal:
             return refusal
         return None
@@ -109,9 +107,15 @@ class LocalExecutor:
                 await asyncio.to_thread(self._store.close_lost, list(self._active))
                 next_resync = time.monotonic() + self._resync_s
             views = await asyncio.to_thread(self._store.views, sorted(names))
+            await self._end_removed([name for name, view in views if view is None and name in self._active])
             changed = [news for name, view in views if (news := self._news(name, view)) is not None]
             if changed:
                 yield changed
+
+    async def _end_removed(self, names: list[str]) -> None:
+        """End what still runs of slots that somebody removed by hand, before it is said that nothing does."""
+        for name in names:
+            await asyncio.to_thread(slots.kill_marked, name)
 
     def _news(self, name: str, view: SlotView | None) -> SlotView | None:
         """Return the view if it says something new about a slot of ours."""

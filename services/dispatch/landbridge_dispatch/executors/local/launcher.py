@@ -33,6 +33,7 @@ from landbridge_dispatch.executors.local.course import StopRequest
 
 SOCKET_FILE, LOCK_FILE = "launcher.sock", "launcher.lock"
 REQUEST_BYTES_MAX = 16 * 2**20
+FORGOTTEN_CHECK_S = 60.0
 _LENGTH = struct.Struct(">I")
 
 
@@ -63,12 +64,23 @@ class Launcher:
         gc.collect()
         gc.freeze()
         gc.disable()
-        while self._quitting is None:
-            for key, _ in self._selector.select():
+        place = Path(SOCKET_FILE).stat().st_ino
+        while self._quitting is None and not self._is_forgotten(place):
+            for key, _ in self._selector.select(FORGOTTEN_CHECK_S):
                 key.data(key.fileobj)
             self._reap()
         listener.close()
-        (self._home / SOCKET_FILE).unlink(missing_ok=True)
+        if self._quitting is not None:
+            (self._home / SOCKET_FILE).unlink(missing_ok=True)
+
+    def _is_forgotten(self, place: int) -> bool:
+        """Tell whether nobody can reach this launcher any more, its directory being gone, and nothing needs it."""
+        if self._guardians:
+            return False
+        try:
+            return Path(SOCKET_FILE).stat().st_ino != place
+        except OSError:
+            return True
 
     def _accept(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()

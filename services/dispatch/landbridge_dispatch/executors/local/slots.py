@@ -187,7 +187,7 @@ def close_lost(home: Path, name: str, boot: str) -> bool:
         return False
     rebooted = guardian.boot != boot
     if not rebooted:
-        _kill_marked(f"{MARKER}={name}".encode())
+        kill_marked(name)
     reason = "host-restarted" if rebooted else "guardian-lost"
     message = "the machine restarted" if rebooted else "its guardian was killed; the exit code is not known"
     lost = {"state": FINISHED, "finishedAt": time.time(), "outcome": "failed", "reason": reason, "message": message}
@@ -197,7 +197,9 @@ def close_lost(home: Path, name: str, boot: str) -> bool:
     return True
 
 
-def _kill_marked(marker: bytes) -> None:
+def kill_marked(name: str) -> None:
+    """Kill every process that carries the slot's mark, until none is left."""
+    marker = f"{MARKER}={name}".encode()
     while pids := procfs.marked_processes(marker):
         for pid in pids:
             ticks = procfs.start_ticks(pid)

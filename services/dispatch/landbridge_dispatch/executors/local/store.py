@@ -11,7 +11,7 @@ from landbridge.domain import ids, units
 from landbridge.domain.ownership.environment_model import FinalReport
 from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.local import evidence, files, outlog, slots
-from landbridge_dispatch.executors.local.build import build_order
+from landbridge_dispatch.executors.local.build import order_for
 from landbridge_dispatch.executors.local.course import StopRequest
 from landbridge_dispatch.executors.local.order import ORDER_FILE
 from landbridge_dispatch.executors.local.views import FINAL_FILE, SETTLED_FILE, read_view
@@ -25,7 +25,6 @@ from landbridge_dispatch.executors.protocol import (
     StopOrder,
     Work,
 )
-from landbridge_dispatch.executors.resolution import resolve
 
 OUTPUT_FILES_MAX = 10_000
 CHUNK_MAX = 1 << 20
@@ -93,7 +92,7 @@ class SlotStore:
         if found is not None:
             return found
         try:
-            order = build_order(self.home, name, work, resolve(self.bindings, work), self.bindings.executor)
+            order = order_for(self.bindings, name, work)
         except RefusedError as refusal:
             return refusal
         if slots.occupy(self.home, name, {ORDER_FILE: order.to_json()}):

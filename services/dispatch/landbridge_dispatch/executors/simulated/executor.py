@@ -26,6 +26,7 @@ from landbridge_dispatch.executors.protocol import (
     Chunk,
     Finding,
     OutputFile,
+    RefusalCode,
     RefusedError,
     SlotKey,
     SlotView,
@@ -35,7 +36,7 @@ from landbridge_dispatch.executors.protocol import (
 from landbridge_dispatch.executors.resolution import check_acceptance
 from landbridge_dispatch.executors.simulated.ending import contents_of, output_bytes
 from landbridge_dispatch.executors.simulated.journal import Journal
-from landbridge_dispatch.executors.simulated.model import Model
+from landbridge_dispatch.executors.simulated.model import Model, Plan
 from landbridge_dispatch.executors.simulated.slot import BURIED_PLAN, Slot, read_slots
 
 JOURNAL_FILE = "simulated.journal"
@@ -100,11 +101,17 @@ class SimulatedExecutor:
 
     def _check(self, work: Work) -> RefusedError | None:
         try:
-            check_acceptance(self._bindings, work)
-            self._model.plan(work.operation, work.epoch, work.view.spec)
+            self._plan(work)
         except RefusedError as refusal:
             return refusal
         return None
+
+    def _plan(self, work: Work) -> Plan:
+        check_acceptance(self._bindings, work)
+        try:
+            return self._model.plan(work.operation, work.epoch, work.view.spec)
+        except ValueError as error:
+            raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be used: {error}") from error
 
     # -- slots ---------------------------------------------------------------------------------------------------------
 
@@ -122,8 +129,7 @@ class SimulatedExecutor:
             return found.view()
         epoch, spec = work.epoch, work.view.spec
         try:
-            check_acceptance(self._bindings, work)
-            plan = self._model.plan(work.operation, epoch, spec)
+            plan = self._plan(work)
         except RefusedError as refusal:
             return refusal
         slot = Slot(
