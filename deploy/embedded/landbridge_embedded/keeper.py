@@ -24,6 +24,7 @@ class KeptState(StrEnum):
     RUNNING = "running"
     WAITING = "restarting"
     CRASH_LOOP = "crash-loop"
+    HELD = "held"
     STOPPED = "stopped"
 
 
@@ -62,6 +63,8 @@ class Keeper:
         self._start, self._note, self._policy = start, note, policy
         self._running: Running | None = None
         self._stopping = asyncio.Event()
+        self._free = asyncio.Event()
+        self._free.set()
         self._told = False
         self.on_change: Callable[[], None] = lambda: None
         self.tells_loops = True  # off while somebody waits for readiness and raises `complaint` himself
@@ -79,6 +82,10 @@ class Keeper:
     async def run(self) -> None:
         """Start and restart until `stop`."""
         while not self._stopping.is_set():
+            if not self._free.is_set():
+                self._set(KeptState.HELD)
+                await self._free.wait()
+                continue
             started = time.monotonic()
             if self._running is None:
                 try:
@@ -91,7 +98,8 @@ class Keeper:
                 self._running = None
             if self._stopping.is_set():
                 break
-            await self._pause(started)
+            if self._free.is_set():
+                await self._pause(started)
         self._set(KeptState.STOPPED)
 
     async def _pause(self, started: float) -> None:
@@ -116,9 +124,20 @@ class Keeper:
             f"{self.log} says:\n{log_tail(self.log)}"
         )
 
+    def hold(self, signum: signal.Signals) -> None:
+        """End the process and do not start it again before `release`: how an outage is rehearsed."""
+        self._free.clear()
+        if self._running is not None:
+            self._running.send(signum)
+
+    def release(self) -> None:
+        """Start a held process again."""
+        self._free.set()
+
     async def stop(self, timeout_s: float) -> None:
         """SIGTERM, then SIGKILL after `timeout_s`; returns when the process is gone."""
         self._stopping.set()
+        self._free.set()
         running = self._running
         if running is None:
             return
@@ -133,10 +152,12 @@ class Keeper:
     def leave(self) -> None:
         """Stop keeping, without touching the process: somebody else ends it."""
         self._stopping.set()
+        self._free.set()
 
     def kill(self) -> None:
         """SIGKILL now; used when somebody insists."""
         self._stopping.set()
+        self._free.set()
         if self._running is not None:
             self._running.send(signal.SIGKILL)
 

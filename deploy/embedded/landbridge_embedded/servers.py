@@ -45,7 +45,10 @@ class External:
 class Servers:
     """Starts what is needed, keeps it alive on the same ports, stops it."""
 
-    def __init__(self, data: DataDirectory, ports: Mapping[str, int], external: External, note: Note) -> None:
+    def __init__(
+        self, data: DataDirectory, ports: Mapping[str, int], external: External, note: Note, *, calm_s: float = 30.0
+    ) -> None:
+        self._calm_s = calm_s
         self._data, self._ports, self._external, self._note = data, ports, external, note
         self._nats: NatsServer | None = None
         self._postgres: PostgresServer | None = None
@@ -94,7 +97,7 @@ class Servers:
             await server.start()
             return self._watch(server.child)
 
-        policy = RestartPolicy(calm_s=30.0)
+        policy = RestartPolicy(calm_s=self._calm_s)
         keeper = self.keepers[name] = Keeper(name, start_again, server.child.log, self._note, policy)
         keeper.adopt(self._watch(server.child))
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from landbridge_embedded import environments, sample, workloads
@@ -35,6 +37,7 @@ from landbridge_embedded.services import (
 from landbridge_embedded.spawn import Job, Running, choose_spawner
 
 _SERVERS = ("nats", "nats-monitor", "postgres", "redis")
+_WARM_SHARE = 0.4  # of the patience with environments that were just registered
 _DRAIN_S = 20.0  # a little more than the services give themselves
 
 
@@ -48,6 +51,7 @@ class UpOptions:
     external: External = field(default_factory=External)
     ready_s: float = 60.0
     connect_s: float = 10.0
+    calm_s: float = 60.0
     services: tuple[ServiceSpec, ...] = SERVICES
     dispatcher_module: str = DISPATCHER_MODULE
     keys_module: str = KEYS_MODULE
@@ -118,9 +122,10 @@ class Supervisor:
             self._keep(spec.name, self._service_job(spec))
         for item in local:
             self._keep(item.service, self._dispatcher_job(item))
-        await self._await_ready(name for name in self._keepers if name not in _SERVERS)
+        # Not the dispatchers: a site that has no link, or was removed, must not keep the centre from starting.
+        await self._await_ready(spec.name for spec in self._options.services)
         self._note(f"{len(self._options.services)} services are ready")
-        await sample.register(
+        registered = await sample.register(
             data,
             empty=self._options.empty,
             api=self._url("dashboard"),
@@ -128,12 +133,15 @@ class Supervisor:
             note=self._note,
         )
         names, token = [item.name for item in environments.joined(data)], admin_token(data)
-        for name in await await_environments(names, self._ports.get("lineage", 0), token, self._options.connect_s):
+        patience_s = self._options.connect_s * (1.0 if registered else _WARM_SHARE)
+        for name in await await_environments(names, self._ports.get("lineage", 0), token, patience_s):
             self._note(f"{name} has not connected yet; see `landbridge get environments`")
 
     async def _start_servers(self) -> None:
         started = time.monotonic()
-        self._servers = Servers(self._data, self._ports, self._options.external, self._note)
+        self._servers = Servers(
+            self._data, self._ports, self._options.external, self._note, calm_s=min(self._options.calm_s, 30.0)
+        )
         try:
             await self._servers.start(self._broker_accounts)
         except ExceptionGroup as group:
@@ -183,11 +191,14 @@ class Supervisor:
         async def start() -> Running:
             return await self._spawner.spawn(job)
 
-        self._run_keeper(name, Keeper(name, start, job.log, self._note, RestartPolicy()))
+        self._run_keeper(name, Keeper(name, start, job.log, self._note, self._policy()))
+
+    def _policy(self) -> RestartPolicy:
+        return RestartPolicy(calm_s=self._options.calm_s)
 
     def _run_keeper(self, name: str, keeper: Keeper) -> None:
         keeper.on_change = self._write_state
-        keeper.tells_loops = self._ready
+        keeper.tells_loops = self._ready or name.startswith("dispatcher-")
         self._keepers[name] = keeper
         task = asyncio.create_task(keeper.run(), name=f"keep-{name}")
         self._tasks.add(task)
@@ -205,6 +216,15 @@ class Supervisor:
             self._ports |= pick_ports([item.service], fixed=self._ports, memory=self._data.ports)
             self._keep(item.service, self._dispatcher_job(item))
         await self._await_ready([item.service])
+
+    async def _remove_environment(self, name: str) -> Path:
+        """Stop a removed environment's dispatcher and what it runs; where its directory is kept."""
+        async with self._joining:
+            item = environments.read(self._data, name)
+            if item.service in self._keepers:
+                await self._keepers.pop(item.service).stop(_DRAIN_S)
+            await workloads.leave([item], self._note, keep=False)
+            return environments.set_aside(self._data, name)
 
     # -- stopping -------------------------------------------------------------------------------------------------
 
@@ -261,11 +281,28 @@ class Supervisor:
             case "start-environment":
                 await self._run_environment(str(request.get("name", "")))
                 return {"started": request.get("name")}
+            case "remove-environment":
+                return {"kept": str(await self._remove_environment(str(request.get("name", ""))))}
+            case "hold" | "release" as what:
+                return self._hold(str(request.get("name", "")), held=what == "hold")
             case "down":
                 self.request_stop(keep_workloads=bool(request.get("keepWorkloads")))
                 return {"stopping": True, "pid": os.getpid()}
             case other:
-                return {"error": f"unknown command {other!r}; expected status, start-environment or down"}
+                return {
+                    "error": f"unknown command {other!r}; expected status, start-environment, hold, release or down"
+                }
+
+    def _hold(self, name: str, *, held: bool) -> dict[str, Any]:
+        """Rehearse an outage: end a process and keep it down, or let it come back."""
+        keeper = self._keepers.get(name)
+        if keeper is None:
+            return {"error": f"{name!r} is not kept here; expected one of {', '.join(sorted(self._keepers))}"}
+        if held:
+            keeper.hold(signal.SIGINT if name == "postgres" else signal.SIGTERM)
+        else:
+            keeper.release()
+        return {"name": name, "held": held}
 
     async def _status(self) -> dict[str, Any]:
         state = self.state()

@@ -27,8 +27,12 @@ Ready = Callable[[dict[str, Any], str], None]  # state, sign-in link
 
 
 def options_for(data: DataDirectory, *, empty: bool, ports: Mapping[str, int]) -> UpOptions:
-    """Options of `up` with the servers that settings name."""
-    return UpOptions(data, empty=empty, fixed_ports=dict(ports), external=External.from_environ())
+    """Options of `up` with the servers that settings name.
+
+    LANDBRIDGE_RESTART_CALM_SECONDS: a process that lived so long is started again at once, as if it had never ended.
+    """
+    calm_s = float(os.environ.get("LANDBRIDGE_RESTART_CALM_SECONDS") or UpOptions.calm_s)
+    return UpOptions(data, empty=empty, fixed_ports=dict(ports), external=External.from_environ(), calm_s=calm_s)
 
 
 def run_here(options: UpOptions, note: Note, ready: Ready) -> None:

@@ -15,10 +15,10 @@ from nats.aio.msg import Msg
 from landbridge.bus.connection import Bus, frame
 from landbridge.bus.declare import api
 from landbridge.bus.envelope import Inbound, decode
-from landbridge.bus.errors import BusError, Unavailable
+from landbridge.bus.errors import Unavailable
 
 PAGE: Final = 500
-_PAGE_S: Final = 10.0
+_PAGE_NS: Final = 10 * 1_000_000_000
 _FORGOTTEN_AFTER_NS: Final = 60 * 1_000_000_000
 
 
@@ -37,32 +37,31 @@ async def scan(bus: Bus, stream: str, filters: Sequence[str] = (), *, first: int
     }
     made = await api(bus, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
     left = int(made["num_pending"])
-    while left > 0:
-        page = await _page(bus, stream, name, min(PAGE, left))
-        left -= len(page)
-        for msg in page:
-            yield decode(msg.subject, msg.headers, msg.data, msg.reply)
+    arrived: asyncio.Queue[Msg] = asyncio.Queue()
+    inbox = bus.new_inbox()
+    subscription = await bus.subscribe(inbox, arrived.put)
+    ask = f"{bus.settings.api_prefix}.CONSUMER.MSG.NEXT.{stream}.{name}"
+    try:
+        while left > 0:
+            count = min(PAGE, left)
+            await bus.write(frame(ask, inbox, "", msgspec.json.encode({"batch": count, "expires": _PAGE_NS})))
+            for msg in await _page(stream, arrived, count):
+                yield decode(msg.subject, msg.headers, msg.data, msg.reply)
+            left -= count
+    finally:
+        await subscription.close()
 
 
-async def _page(bus: Bus, stream: str, consumer: str, count: int) -> list[Msg]:
+async def _page(stream: str, arrived: "asyncio.Queue[Msg]", count: int) -> list[Msg]:
     """Return the next `count` messages. Raises Unavailable when they do not come."""
-    arrived: asyncio.Queue[Msg | BusError] = asyncio.Queue()
-    subject = f"{bus.settings.api_prefix}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-    reply = bus.replies.open(arrived.put_nowait)
     found: list[Msg] = []
     try:
-        ask = msgspec.json.encode({"batch": count, "expires": int(_PAGE_S * 1e9)})
-        await bus.write(frame(subject, reply, "", ask))
-        async with asyncio.timeout(_PAGE_S + 1.0):
+        async with asyncio.timeout(_PAGE_NS / 1e9 + 1.0):
             while len(found) < count:
                 message = await arrived.get()
-                if isinstance(message, BusError):
-                    raise message
                 if not message.reply:  # a status: the request ended early
                     raise Unavailable(f"{stream}: {(message.headers or {}).get('Description', 'no answer')}")
                 found.append(message)
     except TimeoutError as error:
-        raise Unavailable(f"{stream}: no messages within {_PAGE_S:g} s") from error
-    finally:
-        bus.replies.close(reply)
+        raise Unavailable(f"{stream}: {len(found)} of {count} messages came in time") from error
     return found

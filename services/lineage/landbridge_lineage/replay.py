@@ -1,7 +1,9 @@
 """Folding everything again and comparing it with what is stored: replay equals live state, byte for byte.
 
 `python -m landbridge_lineage.replay` compares in one snapshot, so the service may go on; `--repair` writes what was
-found to differ. Exit code 0: equal (or repaired); 1: different.
+found to differ. With `--stream` the OPERATIONS stream is folded instead of the stored facts (LANDBRIDGE_NATS_URL, and
+LANDBRIDGE_NATS_CREDS of the `streams` user): also what was published and never stored shows then. The stream must not
+be ahead, so nothing may be under way. Exit code 0: equal (or repaired); 1: different.
 """
 
 import argparse
@@ -13,8 +15,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 
+from landbridge.bus.connection import Bus, BusSettings, connect
+from landbridge.bus.errors import BusError
+from landbridge.bus.scan import scan
+from landbridge.bus.streams import OPERATIONS
 from landbridge.store import Database, StoreError, Tx
+from landbridge_lineage import facts as reading
 from landbridge_lineage import writes
 from landbridge_lineage.fold import LIFECYCLE, WAITING, Fact, fold
 from landbridge_lineage.state import State, encode
@@ -39,6 +47,7 @@ class Comparison:
     stored_digest: str = ""
     differing: list[str] = field(default_factory=list)
     counts_differ: bool = False
+    source: str = "their facts say"
 
     @property
     def equal(self) -> bool:
@@ -49,7 +58,7 @@ class Comparison:
         if self.equal:
             return f"{self.operations} operations: replay equals what is stored ({self.stored_digest[:16]})"
         named = ", ".join(self.differing[:_NAMED])
-        lines = [f"{self.operations} operations: {len(self.differing)} differ from what their facts say: {named}"]
+        lines = [f"{self.operations} operations: {len(self.differing)} differ from what {self.source}: {named}"]
         if self.counts_differ:
             lines.append("counts: differ from what the operations say")
         lines.append("next step: python -m landbridge_lineage.replay --repair")
@@ -82,6 +91,42 @@ async def compare(db: Database) -> Comparison:
         found.counts_differ = dict(tally) != await _counted(tx)
     found.replayed_digest, found.stored_digest = replayed.hexdigest(), stored.hexdigest()
     return found
+
+
+async def compare_with_stream(db: Database, bus: Bus) -> Comparison:
+    """Fold the whole OPERATIONS stream and compare with what is stored, byte for byte. Raises BusError.
+
+    Older operations than the stream's first message would differ: it is for streams that were never cut.
+    """
+    states: dict[str, State] = {}
+    page = reading.Read()
+    async for message in scan(bus, OPERATIONS):
+        page = reading.read([message], page)
+        if len(page.facts) >= _CHUNK:
+            _fold_into(states, page.facts)
+            page = reading.Read()
+    _fold_into(states, page.facts)
+    found = Comparison(source="the stream says")
+    replayed, stored = hashlib.sha256(), hashlib.sha256()
+    async with db.transaction(isolation="repeatable_read", readonly=True) as tx:
+        live = {operation: text async for operation, text in _stored(tx)}
+        for operation in sorted(states.keys() | live.keys()):
+            text = encode(states[operation]) if operation in states else b""
+            found.operations += 1
+            replayed.update(operation.encode() + text)
+            stored.update(operation.encode() + live.get(operation, b""))
+            if text != live.get(operation):
+                found.differing.append(operation)
+        tally = Counter(cell for state in states.values() if (cell := cell_of(state)) is not None)
+        found.counts_differ = dict(tally) != await _counted(tx)
+    found.replayed_digest, found.stored_digest = replayed.hexdigest(), stored.hexdigest()
+    return found
+
+
+def _fold_into(states: dict[str, State], facts: Iterable[Fact]) -> None:
+    for fact in facts:
+        if fact.lane in (LIFECYCLE, WAITING):
+            states[fact.operation] = fold(states.get(fact.operation), fact)
 
 
 async def _side_by_side(tx: Tx) -> AsyncIterator[tuple[str, State | None, bytes]]:
@@ -173,10 +218,22 @@ async def repair(db: Database, found: Comparison) -> int:
     return written
 
 
-async def _run(dsn: str, *, mend: bool) -> int:
+async def _compare(db: Database, *, stream: bool) -> Comparison:
+    if not stream:
+        return await compare(db)
+    creds = os.environ.get("LANDBRIDGE_NATS_CREDS")
+    url = os.environ.get("LANDBRIDGE_NATS_URL", "nats://127.0.0.1:4222")
+    bus = await connect(BusSettings(url=url, creds=Path(creds) if creds else None), name="streams")
+    try:
+        return await compare_with_stream(db, bus)
+    finally:
+        await bus.drain()
+
+
+async def _run(dsn: str, *, mend: bool, stream: bool) -> int:
     db = await Database.open(dsn, "lineage", size=2)
     try:
-        found = await compare(db)
+        found = await _compare(db, stream=stream)
         sys.stdout.write(f"{found.text()}\n")
         if found.equal or not mend:
             return 0 if found.equal else 1
@@ -184,7 +241,7 @@ async def _run(dsn: str, *, mend: bool) -> int:
         again = await compare(db)
         sys.stdout.write(f"{again.text()}\n")
         return 0 if again.equal else 1
-    except StoreError as error:
+    except (StoreError, BusError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     finally:
@@ -195,10 +252,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="landbridge_lineage.replay", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dsn", default=os.environ.get("LANDBRIDGE_POSTGRES_DSN", ""), help="the Postgres DSN")
     parser.add_argument("--repair", action="store_true", help="write what differs")
+    parser.add_argument("--stream", action="store_true", help="fold the OPERATIONS stream, not the stored facts")
     options = parser.parse_args()
     if not options.dsn:
         parser.error("no DSN: give --dsn or set LANDBRIDGE_POSTGRES_DSN")
-    return asyncio.run(_run(options.dsn, mend=options.repair))
+    if options.stream and options.repair:
+        parser.error("--repair writes what the stored facts say; it cannot be combined with --stream")
+    return asyncio.run(_run(options.dsn, mend=options.repair, stream=options.stream))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Restarting a process: growing pauses, a crash loop told once, a clean stop."""
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,28 @@ async def test_stopping_between_two_starts_ends_at_once(tmp_path: Path) -> None:
     await keeper.stop(1.0)
     await asyncio.wait_for(task, 1.0)
     assert str(keeper.state) == "stopped"
+
+
+async def test_a_held_process_stays_down_until_it_is_released(tmp_path: Path) -> None:
+    running: list[Running] = []
+
+    async def start() -> Running:
+        running.append(Running(2**22 + 7, asyncio.get_running_loop().create_future()))
+        return running[-1]
+
+    keeper = Keeper("nats", start, tmp_path / "log", lambda _note: None, quick_policy())
+    task = asyncio.create_task(keeper.run())
+    await wait_until(lambda: running, "the start")
+    keeper.hold(signal.SIGTERM)
+    running[0].ended.set_result(-15)
+    await wait_until(lambda: keeper.state is KeptState.HELD, "it is held")
+    assert len(running) == 1
+    assert keeper.pid == 0
+    keeper.release()
+    await wait_until(lambda: len(running) == 2, "the second start")
+    keeper.leave()
+    running[1].ended.set_result(0)
+    await asyncio.wait_for(task, 1.0)
 
 
 def test_exit_codes_are_named() -> None:
