@@ -26,6 +26,9 @@ def main() -> int:
     if marker and Path(marker).exists():
         print("cannot work: a file says so", flush=True)
         return 7
+    if os.environ.get("LANDBRIDGE_ENVIRONMENT", "") == os.environ.get("LANDBRIDGE_TEST_FAIL_ENVIRONMENT", "-"):
+        print("this environment cannot work", flush=True)
+        return 8
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["LANDBRIDGE_HTTP_PORT"])), _Handler)
     assert isinstance(server, socketserver.BaseServer)
     ended = threading.Event()

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from landbridge_embedded.errors import EmbeddedError
@@ -52,6 +53,13 @@ def read(data: DataDirectory, name: str) -> LocalEnvironment:
     except ValueError as error:
         raise EmbeddedError(f"{directory / 'environment.json'}: expected JSON ({error})") from error
     return LocalEnvironment(name, directory, str(found.get("natsUrl", "")))
+
+
+def set_aside(data: DataDirectory, name: str) -> Path:
+    """Move the directory of a removed environment out of the way, with its logs and outputs; where it is now."""
+    target = data.root / "removed" / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    target.parent.mkdir(exist_ok=True, mode=0o700)
+    return (data.environments / name).rename(target)
 
 
 def write(data: DataDirectory, name: str, *, creds: str, bindings: str, nats_url: str = "") -> LocalEnvironment:

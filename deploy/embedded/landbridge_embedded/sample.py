@@ -32,11 +32,11 @@ def wanted(data: DataDirectory, *, empty: bool) -> bool:
 
 async def register(
     data: DataDirectory, *, empty: bool, api: str, start: Callable[[str], Awaitable[None]], note: Note
-) -> None:
-    """Register the sample if this is the first start; later starts leave everything as it is."""
+) -> bool:
+    """Register the sample if this is the first start; tell whether it was. Later starts leave everything as it is."""
     if not wanted(data, empty=empty):
         _remember(data)
-        return
+        return False
     from landbridge.client import HttpClient, LandbridgeError
 
     root = sample_root()
@@ -50,6 +50,7 @@ async def register(
         raise EmbeddedError(f"registering the sample environments: {error}") from error
     _remember(data)
     note(f"sample environments: {', '.join(path.stem for path in contracts)}")
+    return True
 
 
 def sample_root() -> Path:

@@ -10,6 +10,7 @@ import typer
 
 from landbridge.cli import listing, output
 from landbridge.cli.exits import CliError, Exit
+from landbridge.cli.instance import find
 from landbridge.cli.options import Context, Data, Files, Format, Output, Project, Queue
 from landbridge.cli.running import call
 
@@ -140,8 +141,22 @@ def delete(
     slug = listing.slug_of(kind)
     if slug == "operation":
         raise CliError(f"operations are records and stay; to stop one, use `landbridge cancel {name}`", Exit.INVALID)
+    instance = find(data, context)
     call(data, context, lambda client: client.delete(slug, name))
     print(f"{slug} {name} removed")
+    if slug in ("environment", "environment-contract") and instance.data is not None:
+        _leave_site(instance.data, name)
+
+
+def _leave_site(root: Path, name: str) -> None:
+    """Stop the dispatcher of an environment that was removed, if it runs on this machine."""
+    from landbridge_embedded.control import ask
+    from landbridge_embedded.layout import DataDirectory
+
+    directory = DataDirectory(root)
+    if (directory.environments / name).is_dir():
+        kept = ask(directory, "remove-environment", name=name, timeout_s=60)["kept"]
+        print(f"its dispatcher here was stopped; what it holds is kept in {kept}")
 
 
 def get(  # noqa: PLR0917 - options of a command

@@ -7,14 +7,14 @@ import typer
 
 from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
-from landbridge.cli.instance import find
+from landbridge.cli.instance import data_directory, find
 from landbridge.cli.options import Context, Data, Reason
 from landbridge.cli.running import call
 
 if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
 
-app = typer.Typer(help="Environments: register, verify, pause, join.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Environments: register, pause, join.", no_args_is_help=True, rich_markup_mode=None)
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The environment.")]
 
@@ -68,6 +68,9 @@ def join(
     """
     text = _bindings(bindings)
     instance = find(data, context)
+    here = instance.data is not None and into is None
+    if here and not text and not (data_directory(instance.data) / "environments" / name / "bindings.yaml").exists():
+        raise CliError(f"environment {name}: expected what its connections are here: --bindings FILE", Exit.INVALID)
     answer = call(data, context, lambda client: client.join(name, replace=replace))
     if instance.data is None or into is not None:
         _write_site(name, answer, text, into or Path(name))
@@ -78,8 +81,6 @@ def join(
 
     directory = DataDirectory(instance.data)
     place = environments.write(directory, name, creds=answer["creds"], bindings=text)
-    if not place.bindings.exists():
-        raise CliError(f"environment {name}: no bindings yet; run it again with --bindings FILE", Exit.INVALID)
     ask(directory, "start-environment", name=name, timeout_s=90)
     print(f"environment {name}: its dispatcher runs, data in {place.directory}")
 

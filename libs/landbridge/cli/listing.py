@@ -144,7 +144,9 @@ def why(item: Mapping[str, Any]) -> str:
 
 async def _one_operation(client: "HttpClient", name: str, form: Format) -> None:
     found = (await client.get(name)).raw
-    if output.emit(found, form):
+    uncertain = {"control-lost", "possible-overlap"} & {str(item["type"]) for item in found.get("conditions") or ()}
+    told = await _asked(client, f"/v1/operations/{found.get('operation')}/ownership") if uncertain else {}
+    if output.emit({**found, "ownership": told} if told else found, form):
         return
     attempts = list(found.get("attempts") or ())
     last = attempts[-1] if attempts else {}
@@ -157,6 +159,7 @@ async def _one_operation(client: "HttpClient", name: str, form: Format) -> None:
             ("Queue", found.get("queue")),
             ("Phase", found.get("phase")),
             ("Conditions", ", ".join(str(item["type"]) for item in found.get("conditions") or ())),
+            ("Uncertain", " ".join(told.get("text") or ())),
             ("Reason", found.get("reason") if found.get("reason") != found.get("phase") else ""),
             ("Message", found.get("message") or (found.get("waiting") or {}).get("message")),
             ("Environment", found.get("environment")),
@@ -219,14 +222,28 @@ def _evidence(evidence: Mapping[str, Any]) -> str:
     return ", ".join(f"{count} {name}" for name, count in evidence.items() if count) or "none yet"
 
 
+async def _asked(client: "HttpClient", path: str) -> dict[str, Any]:
+    """Return what the coordinator knows; nothing where it does not answer or has not heard of it."""
+    from landbridge.client.errors import LandbridgeError
+
+    try:
+        return dict(await client.read(path))
+    except LandbridgeError:
+        return {}
+
+
 async def _one_environment(client: "HttpClient", name: str, form: Format) -> None:
     found = await client.environment(name)
-    if output.emit(found, form):
+    lost = (found.get("link") or {}).get("state") == "lost"
+    told = await _asked(client, f"/v1/environments/{name}/disconnection") if lost else {}
+    if output.emit({**found, "disconnection": told} if told else found, form):
         return
     row = dict(
         zip((column.title.capitalize() for column in _ENVIRONMENT_COLUMNS), _environment_row(found), strict=True)
     )
     output.fields(row.items())
+    if told:
+        _print_lost(told)
     items = found.get("claims")
     if items:
         print()
@@ -250,6 +267,22 @@ async def _one_environment(client: "HttpClient", name: str, form: Format) -> Non
                 for each in items
             ),
         )
+
+
+def _print_lost(told: Mapping[str, Any]) -> None:
+    print()
+    for line in told.get("text") or ():
+        print(line)
+    if told.get("operations"):
+        print()
+        columns = [Column("OPERATION"), Column("NAME"), Column("NOT BEFORE"), Column("WHAT BECOMES OF IT", fold=True)]
+        output.table(columns, map(_lost_row, told["operations"]))
+
+
+def _lost_row(item: Mapping[str, Any]) -> list[Any]:
+    shown, at = str(item.get("operation", "")), str(item.get("notBefore") or "")
+    when = output.clock(at) if at and output.terminal() else at
+    return [shown[:8] if output.terminal() else shown, item.get("name"), when, item.get("text")]
 
 
 async def _contract(client: "HttpClient", name: str, form: Format) -> None:

@@ -193,6 +193,31 @@ async def test_a_joined_environment_is_started_on_request_and_by_the_next_start(
     assert (await again.ready())["services"]["dispatcher-onprem-a"]["port"] == row["port"]
 
 
+async def test_an_environment_that_does_not_work_keeps_nothing_else_from_starting(up: Callable[..., Up]) -> None:
+    run = up()
+    await run.ready()
+    environments.write(run.data, "edge-c", creds="x", bindings="executor: process\n")
+    ask(run.data, "down")
+    assert await run.ended() == 0
+    again = up(LANDBRIDGE_TEST_FAIL_ENVIRONMENT="edge-c")
+    state = await again.ready()
+    assert state["services"]["intake"]["ready"]
+    await wait_until(lambda: "dispatcher-edge-c ends again and again" in again.text, "the complaint")
+    assert "this environment cannot work" in again.text
+
+
+async def test_a_removed_environment_is_stopped_and_what_it_holds_is_kept(up: Callable[..., Up]) -> None:
+    run = up()
+    await run.ready()
+    place = environments.write(run.data, "edge-c", creds="x", bindings="executor: process\n")
+    (place.directory / "launcher.log").write_text("something to keep")
+    ask(run.data, "start-environment", name="edge-c")
+    kept = Path(ask(run.data, "remove-environment", name="edge-c")["kept"])
+    assert (kept / "launcher.log").read_text() == "something to keep"
+    assert environments.joined(run.data) == []
+    assert "dispatcher-edge-c" not in ask(run.data, "status")["services"]
+
+
 async def test_asking_where_nothing_runs_says_how_to_start(tmp_path: Path) -> None:
     with pytest.raises(EmbeddedError, match=r"no Landbridge runs on .* start it with `landbridge up`"):
         ask(DataDirectory(tmp_path), "status")
