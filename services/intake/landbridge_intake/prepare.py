@@ -5,41 +5,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from landbridge.domain.documents import Catalogue, Document, Refusal, read_document, render
-from landbridge.domain.errors import Problem
+from landbridge_intake.ready import Prepared, Ready, Unfit
+from landbridge_intake.templates import Templates
 
 _BYTES_LIMIT = 64 * 1024 * 1024
 _KINDS = ("Operation",)
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A submission that can be accepted in the catalogue it was rendered with. Digests are raw, texts are hex."""
-
-    project: str
-    name: str
-    queue: str
-    written_sha256: bytes
-    document_sha256: bytes
-    effective: bytes
-    effective_sha256: bytes
-    written_hex: str
-    effective_hex: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unfit:
-    """A submission that cannot be accepted.
-
-    If the document by itself is fine, its digests tell whether it was accepted before, in another catalogue.
-    """
-
-    problems: tuple[Problem, ...]
-    project: str = ""
-    written_sha256: bytes = b""
-    document_sha256: bytes = b""
-
-
-Prepared = Ready | Unfit
 
 
 @dataclass(slots=True)
@@ -60,6 +30,7 @@ class Preparer:
         self._entries = entries
         self._memory: OrderedDict[bytes, _Entry] = OrderedDict()
         self._size = 0
+        self._templates = Templates()
         self.hits = 0
         self.misses = 0
 
@@ -70,10 +41,18 @@ class Preparer:
     def prepare(self, body: bytes, catalogue: Catalogue, revision: int) -> Prepared:
         """Return what to store for a body, in the catalogue of that revision."""
         digest = sha256(body).digest()
+        entry = self._memory.get(digest)
+        if entry is None or entry.revision != revision:
+            like_another = self._templates.match(body, revision)
+            if like_another is not None:
+                self.hits += 1
+                return like_another
         entry = self._entry(body, digest)
         if entry.prepared is None or entry.revision != revision:
             entry.prepared = _prepare(entry.read, digest, catalogue)
             entry.revision = revision
+            if isinstance(entry.prepared, Ready):
+                self._templates.learn(body, revision, lambda other: _long_way(other, catalogue))
         return entry.prepared
 
     def _entry(self, body: bytes, digest: bytes) -> _Entry:
@@ -89,6 +68,15 @@ class Preparer:
         while len(self._memory) > self._entries or self._size > _BYTES_LIMIT:
             self._size -= self._memory.popitem(last=False)[1].size
         return entry
+
+
+def _long_way(body: bytes, catalogue: Catalogue) -> tuple[bytes, Ready] | None:
+    """Read and render a body; return its canonical document and what is accepted, if it is."""
+    read = read_document(body, _KINDS)
+    if isinstance(read, Refusal):
+        return None
+    prepared = _prepare(read, sha256(body).digest(), catalogue)
+    return (read.canonical, prepared) if isinstance(prepared, Ready) else None
 
 
 def _prepare(read: Document | Refusal, digest: bytes, catalogue: Catalogue) -> Prepared:
@@ -110,3 +98,6 @@ def _prepare(read: Document | Refusal, digest: bytes, catalogue: Catalogue) -> P
         digest.hex(),
         effective_digest.hex(),
     )
+
+
+__all__ = ["Prepared", "Preparer", "Ready", "Unfit"]
