@@ -27,12 +27,14 @@ class NatsServer:
         domain: str = "hub",
         sync_interval: str = "always",
         max_payload_bytes: int = 8 * 1024 * 1024,
+        host: str = "127.0.0.1",
     ) -> None:
         self.directory = root.resolve() / "nats"
         self.port, self.monitor_port = port, monitor_port
         self._fixed = (port, monitor_port)
         self._accounts, self._domain, self._sync = accounts, domain, sync_interval
         self._max_payload_bytes = max_payload_bytes
+        self._host = host
         self._started = False
         self.child = Child("nats-server", (), root.resolve() / "logs" / "nats.log", signal.SIGTERM)
 
@@ -69,8 +71,8 @@ class NatsServer:
         store = json.dumps(str(self.directory / "jetstream"))
         return "\n".join(
             [
-                f"listen: 127.0.0.1:{self.port}",
-                f"http: 127.0.0.1:{self.monitor_port}",
+                f"listen: {self._host}:{self.port}",
+                f"http: {self._host}:{self.monitor_port}",
                 "server_name: landbridge",
                 f"max_payload: {self._max_payload_bytes}",
                 "max_pending: 268435456",

@@ -55,9 +55,9 @@ PRELOAD = (
 )
 
 # The dashboard signs sessions; the services whose answers its pages show accept them.
-_READ_BY_BROWSERS = frozenset({"dashboard", "lineage", "alerting"})
+_READ_BY_BROWSERS = frozenset({"dashboard", "lineage", "alerting", "coordinator"})
 # Services that others call over HTTP; each learns their addresses.
-_CALLED = ("intake", "lineage", "contract-verifier", "alerting", "dashboard")
+_CALLED = ("intake", "lineage", "contract-verifier", "coordinator", "alerting", "dashboard")
 
 _PASSED = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH"}
@@ -100,7 +100,7 @@ def service_environ(spec: ServiceSpec, addresses: Addresses, data: DataDirectory
     if spec.name == "contract-verifier":
         environ["LANDBRIDGE_KEYS_DIR"] = str(data.keys)
     if spec.name in _READ_BY_BROWSERS:
-        environ["LANDBRIDGE_SESSION_KEY"] = _secret(data.keys / "session")
+        environ["LANDBRIDGE_SESSION_KEY"] = _secret(data.admin_token.with_name("session"))
     return environ
 
 
