@@ -18,10 +18,11 @@ from typing import Final
 
 import nats
 import nats.errors
-from nats.aio.client import Client, RawCredentials
+from nats.aio.client import RawCredentials
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from landbridge.bus.client import FastClient, Receiver
 from landbridge.bus.credentials import inbox_prefix_of
 from landbridge.bus.errors import BusError, NoResponder, NotPermitted, Unavailable
 from landbridge.bus.replies import Replies, is_no_responders
@@ -64,7 +65,8 @@ class BusSubscription:
     bus: "Bus"
     subject: str
     queue: str
-    callback: Callback
+    callback: Callback | None
+    receiver: Receiver | None = None
     inner: Subscription | None = field(default=None)
 
     async def close(self) -> None:
@@ -73,14 +75,16 @@ class BusSubscription:
         if self.inner is not None:
             with suppress(nats.errors.Error, OSError):
                 await self.inner.unsubscribe()
+            self.bus.detach(self.inner)
 
-    async def finish(self, timeout_s: float = 2.0) -> None:
-        """Stop receiving, but first handle what the broker had sent already; bounded, never raises."""
+    async def finish(self) -> None:
+        """Stop receiving, but first take what the broker had sent already. Of direct subscriptions; never raises."""
         self.bus.forget(self)
         if self.inner is not None:
-            with suppress(nats.errors.Error, OSError, TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await self.inner.drain()  # type: ignore[no-untyped-call]
+            with suppress(nats.errors.Error, OSError):
+                await self.inner.unsubscribe()
+            await self.bus.settle()
+            self.bus.detach(self.inner)
 
 
 class Bus:
@@ -96,7 +100,7 @@ class Bus:
         self.replies = Replies(self.inbox_prefix)
         self.reconnects = 0
         self.denied: list[str] = []  # the latest refusals of the broker, for health and tests
-        self._client = Client()
+        self._client = FastClient()
         self._subscriptions: list[BusSubscription] = []
         self._reconnect_hooks: list[Hook] = []
         self._problem_hooks: list[ProblemHook] = []
@@ -125,7 +129,7 @@ class Bus:
 
     async def _dial(self) -> None:
         settings = self.settings
-        client = Client()
+        client = FastClient()
         self._client = client
         tls = ssl.create_default_context(cafile=settings.tls_ca) if settings.tls_ca else None
         await client.connect(
@@ -198,11 +202,23 @@ class Bus:
         await self._attach(subscription)
         return subscription
 
+    async def subscribe_directly(self, subject: str, receiver: Receiver) -> BusSubscription:
+        """Core subscription for masses: `receiver` gets the raw parts of each message; see `client.FastClient`."""
+        subscription = BusSubscription(self, subject, "", None, receiver)
+        self._subscriptions.append(subscription)
+        await self._attach(subscription)
+        return subscription
+
     async def _attach(self, subscription: BusSubscription) -> None:
+        client = self._client
         with suppress(nats.errors.ConnectionClosedError):  # a rebuild follows and attaches it
-            subscription.inner = await self._client.subscribe(
-                subscription.subject, queue=subscription.queue, cb=subscription.callback
-            )
+            inner = await client.subscribe(subscription.subject, queue=subscription.queue, cb=subscription.callback)
+            if subscription.receiver is not None:
+                client.receive_directly(inner._id, subscription.receiver)  # noqa: SLF001 - the only name it has
+            subscription.inner = inner
+
+    def detach(self, inner: Subscription) -> None:
+        self._client.receive_no_more(inner._id)  # noqa: SLF001
 
     def new_inbox(self) -> str:
         """Return a subject that only this connection reads; add one token for each use."""
@@ -216,6 +232,8 @@ class Bus:
         """Return when the broker has seen all that was sent; does nothing if it is away."""
         with suppress(nats.errors.Error, OSError, TimeoutError):
             async with asyncio.timeout(timeout_s):
+                # The client's flush() may send its PING ahead of what is still buffered; that has to go first.
+                await self._client._flush_pending(force_flush=True)  # noqa: SLF001
                 await self._client.flush()
 
     async def request(self, subject: str, body: bytes, timeout_s: float = 5.0) -> bytes:

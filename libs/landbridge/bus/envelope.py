@@ -6,7 +6,7 @@ block is built once per (type, source) and the rest is one join.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -14,6 +14,7 @@ from urllib.parse import quote_from_bytes
 
 import msgspec
 
+from landbridge.bus.client import parse_headers
 from landbridge.bus.errors import EnvelopeError
 from landbridge.bus.ids import new_event_id
 
@@ -107,9 +108,67 @@ def encode_headers(message: Outbound, source: str) -> str:
     return text
 
 
+# Header blocks as we write them; anything else is read header by header.
+_OURS = re.compile(
+    rb"NATS/1\.0\r\nce-specversion: 1\.0\r\nce-type: ([!-$&-~]+)\r\nce-source: ([!-$&-~]+)\r\n"
+    rb"ce-datacontenttype: application/json\r\n(?:ce-dataschema: [!-~]+\r\n)?ce-id: ([!-$&-~]+)\r\n"
+    rb"(?:ce-subject: ([!-$&-~]*)\r\n)?(?:traceparent: ([!-~]*)\r\n)?"
+    rb"(?!ce-subject:|traceparent:)"  # there, but not in plain text
+)
+
+
+def decode_raw(subject: bytes, reply: bytes, body: bytes, block: bytes) -> Inbound:
+    """Read one message as it came from the connection; never raises, like `decode`."""
+    ours = _OURS.match(block)
+    if ours is None:
+        return decode(subject.decode(), parse_headers(block), body, reply.decode())
+    kind, source, identifier, about, traceparent = ours.groups(b"")
+    acknowledge = reply.decode()
+    sequence, deliveries = _delivery(acknowledge)
+    return Inbound(
+        subject.decode(),
+        identifier.decode(),
+        source.decode(),
+        kind.decode(),
+        about.decode(),
+        traceparent.decode(),
+        body,
+        sequence,
+        deliveries,
+        LazyHeaders(block),
+        acknowledge,
+    )
+
+
+class LazyHeaders(Mapping[str, str]):
+    """All headers of a message, read at first use: most readers need none but those of the envelope."""
+
+    __slots__ = ("_block", "_found")
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+        self._found: dict[str, str] | None = None
+
+    def _all(self) -> dict[str, str]:
+        if self._found is None:
+            self._found = parse_headers(self._block) or {}
+        return self._found
+
+    def __getitem__(self, name: str) -> str:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __repr__(self) -> str:
+        return f"LazyHeaders({self._all()!r})"
+
+
 def decode(subject: str, headers: Mapping[str, str] | None, body: bytes, reply: str = "") -> Inbound:
     """Read one message; never raises: an unusable envelope is told by `Inbound.problem`."""
-    sequence, deliveries = _delivery(reply)
     found = headers or {}
     try:
         content_type = _header(found, "content-type")
@@ -117,6 +176,7 @@ def decode(subject: str, headers: Mapping[str, str] | None, body: bytes, reply: 
             return _structured(subject, found, body, reply, content_type.lower())
         return _binary(subject, found, body, reply)
     except EnvelopeError as error:
+        sequence, deliveries = _delivery(reply)
         fallback = f"unreadable-{sequence}"
         return Inbound(subject, fallback, "", "", "", "", body, sequence, deliveries, found, reply, str(error))
 
@@ -124,7 +184,7 @@ def decode(subject: str, headers: Mapping[str, str] | None, body: bytes, reply: 
 def _binary(subject: str, headers: Mapping[str, str], body: bytes, reply: str) -> Inbound:
     get = headers.get
     identifier, source, kind = get("ce-id"), get("ce-source"), get("ce-type")
-    if identifier is None or source is None or kind is None:
+    if not identifier or not source or not kind:
         headers = {name.lower(): value for name, value in headers.items()}  # header names ignore case
         get = headers.get
         identifier, source, kind = get("ce-id"), get("ce-source"), get("ce-type")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from landbridge.bus.envelope import (
     Outbound,
     decode,
+    decode_raw,
     decode_value,
     encode_headers,
     encode_value,
@@ -85,9 +86,39 @@ def test_binary_mode_round_trips(about: str, source: str, identifier: str, body:
     )
 
 
+@given(
+    about=st.text(max_size=20),
+    source=st.text(min_size=1, max_size=20),
+    kind=st.sampled_from([ACCEPTED, "foreign.type", "with space"]),
+    trace=st.sampled_from(["", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]),
+    extra=st.sampled_from([(), (("lb-error", "no € here"),)]),
+    time=st.sampled_from(["", "2026-11-30T00:00:00Z"]),
+)
+def test_raw_blocks_are_read_as_parsed_headers_are(
+    about: str, source: str, kind: str, trace: str, extra: tuple[tuple[str, str], ...], time: str
+) -> None:
+    message = Outbound("s.t", kind, b"body", about, "id-1", trace, time, extra=extra)
+    block = encode_headers(message, source) + "Nats-Batch-Id: x\r\nNats-Batch-Sequence: 1\r\n\r\n"
+    reply = "$JS.ACK.OPERATIONS.lineage.3.42.7.1796035474265192121.9"
+    raw = decode_raw(b"s.t", reply.encode(), b"body", block.encode())
+    slow = decode("s.t", parsed(block.rstrip()), b"body", reply)
+    assert dict(raw.headers) == dict(slow.headers)
+    assert msgspec.structs.replace(raw, headers={}) == msgspec.structs.replace(slow, headers={})
+    assert (raw.about, raw.source, raw.stream_sequence, raw.deliveries, raw.problem) == (about, source, 42, 3, "")
+
+
+@given(st.binary(max_size=200))
+def test_reading_raw_blocks_never_raises(block: bytes) -> None:
+    assert decode_raw(b"s", b"", b"", b"NATS/1.0\r\n" + block).subject == "s"
+
+
 def test_header_names_of_foreign_senders_may_be_in_any_case() -> None:
     found = decode("s", {"Ce-Id": "1", "CE-SOURCE": "/a", "Ce-Type": "t"}, b"x")
     assert (found.id, found.source, found.type, found.problem) == ("1", "/a", "t", "")
+
+
+def test_empty_attributes_are_missing_attributes() -> None:
+    assert "ce-id" in decode("s", {"ce-id": "", "ce-source": "/a", "ce-type": "t"}, b"").problem
 
 
 def test_a_message_without_envelope_is_told_as_a_problem_not_raised() -> None:
