@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from landbridge_embedded.environments import LocalEnvironment
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.keeper import Keeper, KeptState, Note, RestartPolicy
 from landbridge_embedded.layout import VARIABLE, DataDirectory
+from landbridge_embedded.logkeeping import keep_logs_small
 from landbridge_embedded.logtail import log_tail
 from landbridge_embedded.ports import pick_ports
 from landbridge_embedded.process import http_ok
@@ -113,6 +114,7 @@ class Supervisor:
         local = environments.joined(data)
         names = [*_SERVERS, *(spec.name for spec in self._options.services), *(item.service for item in local)]
         self._ports = pick_ports(names, fixed=self._options.fixed_ports, memory=data.ports)
+        self._own(keep_logs_small(data.logs), "logs")
         await self._spawner.start()
         await self._control.start()
         self._write_state()
@@ -200,7 +202,10 @@ class Supervisor:
         keeper.on_change = self._write_state
         keeper.tells_loops = self._ready or name.startswith("dispatcher-")
         self._keepers[name] = keeper
-        task = asyncio.create_task(keeper.run(), name=f"keep-{name}")
+        self._own(keeper.run(), f"keep-{name}")
+
+    def _own(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -235,6 +240,8 @@ class Supervisor:
         await self._spawner.stop()
         if self._servers is not None:
             await self._servers.stop()
+        for task in (item for item in self._tasks if item.get_name() == "logs"):
+            task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=_DRAIN_S)
         await workloads.leave(environments.joined(self._data), self._note, keep=self._keep_workloads)
