@@ -301,6 +301,11 @@ class HttpClient:
         """End a token and its NATS credentials. Raises NotFoundError."""
         await self.transport.json("DELETE", f"/v1/access/{quote(name, safe='')}")
 
+    async def decide(self, path: str, body: Mapping[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        """Make a decision that only people can make; a dry run tells what it would do and changes nothing."""
+        params = {"dryRun": "true"} if dry_run else None
+        return dict(await self.transport.json("POST", path, params=params, json=dict(body)))
+
     async def read(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         """GET any other path below the address, such as `/v1/overview`, `/v1/queues` or `/v1/refusals`."""
         return await self.transport.json("GET", path, params=params)

@@ -26,6 +26,8 @@ class Condition(StrEnum):
     CONTROL_LOST = "control-lost"
     CANCELLING = "cancelling"
     SUSPENDED = "suspended"
+    POSSIBLE_OVERLAP = "possible-overlap"
+    """Moved by emergency override; nobody has proven yet that the old attempt is over."""
 
 
 TERMINAL: frozenset[Phase] = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})

@@ -282,6 +282,8 @@ class EnvironmentLink(Message):
     executor: str = ""
     # The dispatcher's incarnation.
     incarnation: str = ""
+    # Slots found there that nobody in the centre knows of, until a person has decided about them.
+    quarantined: int = 0
 
 
 class EnvironmentControl(Message):

@@ -42,7 +42,7 @@ class Environments:
 
     def links(self) -> dict[str, Link]:
         known = ((name, self._links.get(name)) for name in self.names())
-        return {name: Link(link.state.value, link.since) for name, link in known if link is not None}
+        return {name: Link(link.state.value, link.since, link.quarantined) for name, link in known if link is not None}
 
     def proofs(self) -> dict[str, tuple[Proof, ...]]:
         known = ((name, self._evidence.get(name)) for name in self.names())

@@ -23,6 +23,8 @@ class Link:
 
     state: str
     since: datetime | None
+    quarantined: int = 0
+    """Slots of unknown work that nobody has decided about."""
 
 
 @dataclass(frozen=True, slots=True)

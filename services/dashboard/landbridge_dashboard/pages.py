@@ -118,6 +118,14 @@ async def _operations(query: Query, cookie: str, _: str, params: Values) -> tupl
     return "operations.html", "Operations", "/operations", values
 
 
+async def _uncertain(query: Query, cookie: str, path: str) -> Values:
+    """Ask the coordinator what a cut means; where it does not answer, the page goes without."""
+    try:
+        return dict(await query.coordinator(path, cookie))
+    except AskError:
+        return {}
+
+
 async def _operation(query: Query, cookie: str, name: str, _: Values) -> tuple[str, str, str, Values]:
     safe = quote(name, safe="")
     item, explained, events = await asyncio.gather(
@@ -125,8 +133,12 @@ async def _operation(query: Query, cookie: str, name: str, _: Values) -> tuple[s
         query.lineage(f"operations/{safe}/explanation", cookie),
         query.lineage(f"operations/{safe}/events", cookie),
     )
+    uncertain: Values = {}
+    if any(held.get("type") in ("control-lost", "possible-overlap") for held in item.get("conditions", ())):
+        uncertain = await _uncertain(query, cookie, f"operations/{safe}/ownership")
     values = {
         "op": views.operation_head(item),
+        "uncertain": uncertain.get("text", ()),
         "gantt": views.gantt(item),
         "placement": views.placement(explained),
         "facts": views.facts(item),
@@ -147,8 +159,12 @@ async def _environment(query: Query, cookie: str, name: str, _: Values) -> tuple
         query.lineage(f"environments/{quote(name, safe='')}", cookie),
         query.lineage("operations", cookie, environment=name, limit=15),
     )
+    lost: Values = {}
+    if (detail.get("link") or {}).get("state") == "lost":
+        lost = await _uncertain(query, cookie, f"environments/{quote(name, safe='')}/disconnection")
     values = {
         "env": places.environment_card(detail),
+        "lost": places.lost_view(lost),
         "evidence": places.evidence_rows(detail),
         "control": places.control_facts(detail),
         "contract": places.contract_facts(detail),

@@ -48,6 +48,20 @@ def _note(state: str, link: Json, control: Json) -> str:
     return ""
 
 
+def lost_view(told: Json) -> dict[str, Any]:
+    """Return what an environment's silence means: lines, then each operation that it concerns."""
+    rows = [
+        {
+            "id": item["operation"],
+            "name": item.get("name") or item["operation"][:8],
+            "text": item["text"],
+            "not_before": clock(item.get("notBefore")) if item.get("notBefore") else "",
+        }
+        for item in told.get("operations", ())
+    ]
+    return {"text": list(told.get("text", ())), "operations": rows}
+
+
 def evidence_rows(detail: Json) -> list[dict[str, Any]]:
     """Return each claim's latest proof, failures first."""
     order = {"failed": 0, "unknown": 1, "proven": 2}

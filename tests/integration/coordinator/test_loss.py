@@ -81,7 +81,7 @@ async def test_a_cancel_in_another_projects_name_changes_nothing(coordinator: Co
 
 # -- loss and return --------------------------------------------------------------------------------------------------
 
-SHORT = {"lease_ttl_seconds": 1.0, "lease_renewal_seconds": 0.4, "offer_seconds": 30.0}
+SHORT = {"lease_ttl_seconds": 1.0, "lease_renewal_seconds": 5.0, "offer_seconds": 30.0}
 
 
 class Heartbeat:
@@ -241,7 +241,7 @@ async def test_reconciliation_adopts_stops_settles_and_quarantines(
     await stage.until(finished, "completed")
     await wait_until(lambda: _may_start(again), "it may start", every_s=0.05)
     # What is missing is not freed before the environment has occupied its slot and says so.
-    stops = await stage.ordered("a", "stop")
+    stops = await wait_until(lambda: stage.ordered("a", "stop"), "its slot is to be occupied")
     assert [(stop.operation, stop.reason) for stop in stops] == [(gone, "missing")]
     await again.tell(again.report(gone_ref, "relinquished", reason="not-here"))
     await stage.until(gone, "pending", "queued")
@@ -274,7 +274,7 @@ async def test_work_of_a_restored_environment_that_runs_on_by_itself_waits_for_a
         answer = await http.post(
             "/v1/environments/a/declare-dead", json={"reason": "rebuilt from backup"}, headers=headers
         )
-    assert answer.json() == {"environment": "a", "operations": 1}
+    assert (answer.json()["operations"], answer.json()["dryRun"]) == (1, False)
     await stage.until(operation, "condition", "retrying")
 
 

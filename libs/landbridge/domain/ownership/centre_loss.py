@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from landbridge.domain.lifecycle import Condition, Phase
 from landbridge.domain.ownership.centre_model import (
     OWNED,
+    AdoptFound,
     Alarm,
     CancelRequested,
     Decision,
@@ -18,6 +19,7 @@ from landbridge.domain.ownership.centre_model import (
     InventoryItem,
     InventoryMissing,
     LinkLost,
+    MoveRequested,
     OperationState,
     Override,
     PlacementState,
@@ -28,8 +30,9 @@ from landbridge.domain.ownership.centre_model import (
     SendWithdraw,
     Timer,
 )
+from landbridge.domain.ownership.centre_move import is_move_pending, move_requested, stop_for_move
 from landbridge.domain.ownership.centre_placement import take_back
-from landbridge.domain.ownership.centre_recovery import inventory_item, recovered
+from landbridge.domain.ownership.centre_recovery import adopt_found, inventory_item, recovered
 from landbridge.domain.ownership.centre_shared import (
     end,
     is_owned,
@@ -120,7 +123,13 @@ def _override(state: OperationState, override: Override, now: int, rules: Rules,
     if state.placement not in OWNED:
         return Decision(state)
     message = f"{override.by} moves it by emergency override: {override.reason}; the old attempt may overlap"
-    return _release(state, now, rules, "emergency-override", message)
+    flagged: tuple[Effect, ...] = ()
+    if not state.cancel:
+        text = f"epoch {state.epoch} may still run in {state.environment}"
+        state, flag = set_condition(state, Condition.POSSIBLE_OVERLAP, True, "emergency-override", text)
+        state, flagged = replace(state, overlap=state.epoch), (flag,)
+    released = _release(state, now, rules, "emergency-override", message)
+    return Decision(released.state, flagged + released.effects)
 
 
 def _missing(state: OperationState, missing: InventoryMissing, _now: int, rules: Rules, _timing: Timing) -> Decision:
@@ -156,6 +165,8 @@ def _item(state: OperationState, item: InventoryItem, now: int, rules: Rules, ti
     decision = inventory_item(state, item, now, rules, timing)
     if decision.state.cancel and is_owned(decision.state):
         return Decision(decision.state, (*decision.effects, _stop_for_cancel(decision.state)))
+    if is_move_pending(decision.state):
+        return Decision(decision.state, (*decision.effects, stop_for_move(decision.state)))
     return decision
 
 
@@ -183,7 +194,7 @@ def _recovered(state: OperationState, message: Recovered, now: int, rules: Rules
         state = replace(
             state, placement=PlacementState.IDLE, round=state.round + 1, timer=Timer.QUEUE, due_at=state.queue_due
         )
-        return Decision(state, (Requeue(state.round, "centre-restored", state.exclude),))
+        return Decision(state, (Requeue(state.round, "centre-restored", state.exclude, only=state.pinned),))
     return leave(state, phase_after_leaving(state), now, reason="centre-restored", wait_ms=0)
 
 
@@ -192,6 +203,8 @@ LOSS_HANDLERS: dict[type, Callable[[OperationState, Any, int, Rules, Timing], De
     LinkLost: _link_lost,
     EnvironmentExpired: _expired,
     DeclaredDead: _declared_dead,
+    MoveRequested: move_requested,
+    AdoptFound: adopt_found,
     Override: _override,
     InventoryMissing: _missing,
     InventoryItem: _item,

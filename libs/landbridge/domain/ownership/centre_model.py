@@ -1,4 +1,4 @@
-"""What the centre's side of ownership knows, hears and wants done: state, messages and effects.
+"""What the centre's side of ownership knows and hears: state and messages; see `centre_effects` for what it wants done.
 
 One `OperationState` per operation: the row that the coordinator locks. Times are integer milliseconds on the
 coordinator's clock for timers; how long a lease has been silent arrives as a duration, measured elsewhere.
@@ -8,10 +8,73 @@ from enum import StrEnum
 
 import msgspec
 
-from landbridge.domain.lifecycle import Condition, Phase
+from landbridge.domain.lifecycle import Phase
+from landbridge.domain.ownership.centre_effects import (
+    Alarm,
+    Effect,
+    Free,
+    Grant,
+    Lifecycle,
+    RaiseTerm,
+    RefuseClaim,
+    Requeue,
+    SendOffer,
+    SendSettle,
+    SendStop,
+    SendWithdraw,
+    Verdict,
+)
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
 from landbridge.domain.ownership.policy import Disconnection, Retries
+
+__all__ = [
+    "OWNED",
+    "Accepted",
+    "AdoptFound",
+    "Alarm",
+    "CancelRequested",
+    "Claim",
+    "Decided",
+    "Decision",
+    "DeclaredDead",
+    "Effect",
+    "EnvironmentExpired",
+    "Former",
+    "Free",
+    "GenerationRaised",
+    "Grant",
+    "InventoryItem",
+    "InventoryMissing",
+    "Lifecycle",
+    "LinkLost",
+    "Message",
+    "MoveRequested",
+    "OfferTimeout",
+    "OperationState",
+    "Override",
+    "PlacementState",
+    "QueueTimeout",
+    "RaiseTerm",
+    "Recovered",
+    "RefuseClaim",
+    "ReportCheckpointed",
+    "ReportFailedToStart",
+    "ReportFinished",
+    "ReportRefused",
+    "ReportRelinquished",
+    "ReportStarted",
+    "Reported",
+    "Requeue",
+    "RetryDue",
+    "SendOffer",
+    "SendSettle",
+    "SendStop",
+    "SendWithdraw",
+    "Timer",
+    "Verdict",
+    "Waiting",
+]
 
 
 class PlacementState(StrEnum):
@@ -36,15 +99,6 @@ class Timer(StrEnum):
     OFFER = "offer"
     QUEUE = "queue"
     RETRY = "retry"
-
-
-class Verdict(StrEnum):
-    """What the centre made of a report."""
-
-    NONE = ""
-    ACCEPTED = "accepted"
-    SUPERSEDED = "superseded"
-    REFUSED = "refused"
 
 
 class Former(msgspec.Struct, frozen=True):
@@ -102,6 +156,10 @@ class OperationState(msgspec.Struct, frozen=True, kw_only=True):
     """Until when that verdict holds; 0 = until something changes."""
     checkpoint: str = ""
     """Manifest of the latest sealed checkpoint."""
+    pinned: str = ""
+    """The one environment that a person wants it in; it holds until the operation runs there."""
+    overlap: Epoch = NEVER_PLACED
+    """An epoch left by emergency override whose end nobody has proven."""
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
@@ -270,6 +328,22 @@ class InventoryMissing(msgspec.Struct, frozen=True):
     restored: bool = False
 
 
+class MoveRequested(msgspec.Struct, frozen=True):
+    """A named person wants the operation in `to`, by the ordinary rules; empty = wherever it may run again."""
+
+    to: str
+    by: str
+    reason: str = ""
+
+
+class AdoptFound(msgspec.Struct, frozen=True):
+    """A named person has the centre take over a slot that it did not know of."""
+
+    found: InventoryItem
+    by: str
+    reason: str = ""
+
+
 class GenerationRaised(msgspec.Struct, frozen=True):
     """The centre was restored from a backup and begins a new generation."""
 
@@ -285,113 +359,8 @@ class Recovered(msgspec.Struct, frozen=True):
 Message = (
     Accepted | Decided | Waiting | Claim | ReportStarted | ReportFinished | ReportRelinquished | ReportFailedToStart
     | ReportCheckpointed | ReportRefused | CancelRequested | OfferTimeout | QueueTimeout | RetryDue | LinkLost
-    | EnvironmentExpired | DeclaredDead | Override | InventoryItem | InventoryMissing | GenerationRaised | Recovered
-)  # fmt: skip
-
-
-# -- effects ----------------------------------------------------------------------------------------------------------
-
-
-class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
-    """One lifecycle event to append: `event` is a phase, `condition` or `observed`."""
-
-    event: str
-    op_seq: int
-    phase: Phase
-    round: int
-    attempt: int
-    epoch: Epoch
-    environment: str
-    decision_id: str = ""
-    reason: str = ""
-    message: str = ""
-    condition: Condition | None = None
-    status: bool = False
-    report: object = None
-    verdict: Verdict = Verdict.NONE
-
-
-class SendOffer(msgspec.Struct, frozen=True):
-    """Offer the placement to the environment."""
-
-    environment: str
-    epoch: Epoch
-    attempt: int
-    resume_from: str
-    claim_by: int
-
-
-class SendWithdraw(msgspec.Struct, frozen=True):
-    """Take an unclaimed offer back."""
-
-    environment: str
-    epoch: Epoch
-
-
-class SendStop(msgspec.Struct, frozen=True):
-    """Have the placement ended. `force`: also if it is declared `must-finish`."""
-
-    environment: str
-    epoch: Epoch
-    reason: str
-    grace_ms: int
-    force: bool = False
-
-
-class SendSettle(msgspec.Struct, frozen=True):
-    """Acknowledge the final report: its slot may go once the term has advanced."""
-
-    environment: str
-    epoch: Epoch
-
-
-class Grant(msgspec.Struct, frozen=True):
-    """The answer to a claim: yes, in this term."""
-
-    epoch: Epoch
-    term: int
-
-
-class RefuseClaim(msgspec.Struct, frozen=True):
-    """The answer to a claim: no. `retry`: only for now."""
-
-    epoch: Epoch
-    reason: str
-    retry: bool = False
-
-
-class Requeue(msgspec.Struct, frozen=True):
-    """Have the operation judged and ranked again, as this round."""
-
-    round: int
-    reason: str
-    exclude: tuple[str, ...] = ()
-    failed_over: bool = False
-
-
-class Free(msgspec.Struct, frozen=True):
-    """What this round held in the environment is free."""
-
-    round: int
-    environment: str
-
-
-class RaiseTerm(msgspec.Struct, frozen=True):
-    """Raise the environment's term in the same transaction, so that its old grants are void."""
-
-    environment: str
-
-
-class Alarm(msgspec.Struct, frozen=True):
-    """Something that a person must see."""
-
-    kind: str
-    message: str
-
-
-Effect = (
-    Lifecycle | SendOffer | SendWithdraw | SendStop | SendSettle | Grant | RefuseClaim | Requeue | Free | RaiseTerm
-    | Alarm
+    | EnvironmentExpired | DeclaredDead | Override | MoveRequested | AdoptFound
+    | InventoryItem | InventoryMissing | GenerationRaised | Recovered
 )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def _waiting(state: OperationState, waiting: Waiting, _now: int, _rules: Rules, 
     if waiting.unplaceable and state.exclude:
         # Nothing is left beside the environments that failed it: better those again than nowhere.
         state = replace(state, round=state.round + 1, exclude=())
-        return Decision(state, (*effects, Requeue(state.round, "exclusions-lifted")))
+        return Decision(state, (*effects, Requeue(state.round, "exclusions-lifted", only=state.pinned)))
     if waiting.unplaceable is not state.unplaceable:
         state = replace(state, unplaceable=waiting.unplaceable)
         state, changed = set_condition(
@@ -174,7 +174,7 @@ def _retry_due(state: OperationState, _m: RetryDue, now: int, _rules: Rules, _ti
     if state.placement is not PlacementState.IDLE or state.timer is not Timer.RETRY or now < state.due_at:
         return Decision(state)
     state = replace(state, timer=Timer.QUEUE, due_at=state.queue_due)
-    return Decision(state, (Requeue(state.round, "retry-due", state.exclude),))
+    return Decision(state, (Requeue(state.round, "retry-due", state.exclude, only=state.pinned),))
 
 
 PLACEMENT_HANDLERS: dict[type, Callable[[OperationState, Any, int, Rules, Timing], Decision]] = {

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from landbridge.domain.lifecycle import Condition, Phase
 from landbridge.domain.ownership.centre_model import (
+    AdoptFound,
     Alarm,
     Decision,
     Effect,
@@ -21,7 +22,15 @@ from landbridge.domain.ownership.centre_model import (
     Timer,
 )
 from landbridge.domain.ownership.centre_reports import REPORT_HANDLERS, mark_running
-from landbridge.domain.ownership.centre_shared import event, is_owned, leave, move, phase_after_leaving, set_condition
+from landbridge.domain.ownership.centre_shared import (
+    event,
+    is_owned,
+    is_terminal,
+    leave,
+    move,
+    phase_after_leaving,
+    set_condition,
+)
 from landbridge.domain.ownership.environment_model import FINAL, SlotPhase
 from landbridge.domain.ownership.policy import Timing
 from landbridge.domain.ownership.rules import Rules
@@ -113,6 +122,26 @@ def recovered(state: OperationState, best: InventoryItem, now: int, rules: Rules
     return Decision(decision.state, effects + decision.effects)
 
 
+def why_not_adopt(state: OperationState) -> str:
+    """Say why a slot found in an environment cannot become the operation's placement; empty = it can."""
+    if is_terminal(state):
+        return f"the operation has ended: {state.phase.value}"
+    if state.placement in (PlacementState.IDLE, PlacementState.RECOVERING):
+        return ""
+    return f"epoch {state.epoch} of it is placed in {state.environment}"
+
+
+def adopt_found(state: OperationState, message: AdoptFound, now: int, rules: Rules, timing: Timing) -> Decision:
+    """Take a slot that a person vouches for as the truth; the same as after a restore of the centre."""
+    if why_not_adopt(state):
+        return Decision(state)
+    state = replace(state, op_seq=state.op_seq + 1)
+    text = f"{message.by} adopts epoch {message.found.epoch} found in {message.found.environment}: {message.reason}"
+    told = event(state, "observed", reason="adopted", message=text)
+    taken = recovered(state, message.found, now, rules, timing)
+    return Decision(taken.state, (told, *taken.effects))
+
+
 def _place_anew(state: OperationState, best: InventoryItem, former: tuple[Former, ...], now: int) -> Decision:
     """Begin a new round above every epoch that was seen; the tombstone is settled."""
     settle: tuple[Effect, ...] = ()
@@ -124,5 +153,5 @@ def _place_anew(state: OperationState, best: InventoryItem, former: tuple[Former
         state = replace(
             state, placement=PlacementState.IDLE, round=state.round + 1, timer=Timer.QUEUE, due_at=state.queue_due
         )
-        return Decision(state, (*settle, Requeue(state.round, "centre-restored", state.exclude)))
+        return Decision(state, (*settle, Requeue(state.round, "centre-restored", state.exclude, only=state.pinned)))
     return leave(state, phase_after_leaving(state), now, reason="centre-restored", wait_ms=0, extra=settle)

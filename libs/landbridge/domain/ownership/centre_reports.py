@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from landbridge.domain.lifecycle import Phase
+from landbridge.domain.lifecycle import Condition, Phase
 from landbridge.domain.ownership.centre_model import (
     Alarm,
     Decision,
@@ -37,7 +37,9 @@ from landbridge.domain.ownership.centre_shared import (
     move,
     observe,
     phase_after_leaving,
+    set_condition,
 )
+from landbridge.domain.ownership.epochs import NEVER_PLACED
 from landbridge.domain.ownership.policy import FAILED_START_LIMIT, Timing
 from landbridge.domain.ownership.rules import Rules
 
@@ -71,13 +73,25 @@ def _superseded(state: OperationState, report: Reported) -> Decision:
     """Record a report of a placement that is over, and answer so that the environment can clean up."""
     if isinstance(report, ReportRefused | ReportCheckpointed):
         return Decision(state)
-    seen = observe(state, report, Verdict.SUPERSEDED)
+    seen = _end_overlap(observe(state, report, Verdict.SUPERSEDED), report)
     answer: Effect
     if isinstance(report, _FINAL):
         answer = SendSettle(report.environment, report.epoch)
     else:
         answer = SendStop(report.environment, report.epoch, "superseded", 0, True)
     return Decision(seen.state, (*seen.effects, answer))
+
+
+def _end_overlap(seen: Decision, report: Reported) -> Decision:
+    """Take note that the attempt left by emergency override is over: its environment has said so."""
+    state = seen.state
+    if report.epoch != state.overlap or not isinstance(report, _FINAL):
+        return seen
+    state = replace(state, overlap=NEVER_PLACED)
+    if is_terminal(state):
+        return Decision(state, seen.effects)
+    state, ended = set_condition(state, Condition.POSSIBLE_OVERLAP, False, "proven-stopped")
+    return Decision(state, (*seen.effects, ended))
 
 
 def _counts(state: OperationState, report: Reported, needs_term: bool) -> bool:
@@ -114,6 +128,8 @@ def _started(state: OperationState, report: ReportStarted, _now: int, rules: Rul
 
 def mark_running(state: OperationState, report: Reported) -> Decision:
     """Begin an attempt: from now on users see it run."""
+    if state.pinned == state.environment:
+        state = replace(state, pinned="")
     state = move(state, Phase.RUNNING, placement=PlacementState.RUNNING, attempts=state.attempts + 1, returns=0)
     running = event(state, "running", reason="started", report=report.report, verdict=Verdict.ACCEPTED)
     return Decision(state, (running,))
@@ -186,7 +202,7 @@ def _finished_late(state: OperationState, report: ReportFinished, settle: SendSe
     if freed and report.outcome == "completed" and report.term == state.grant_term:
         # Thought lost, yet finished, and nothing else was started since: work that finished stays finished.
         return end(state, Phase.COMPLETED, reason="late-completion", report=report.report, extra=(settle,))
-    seen = observe(replace(state, concluded=True), report, Verdict.SUPERSEDED)
+    seen = _end_overlap(observe(replace(state, concluded=True), report, Verdict.SUPERSEDED), report)
     return Decision(seen.state, (*seen.effects, settle))
 
 
@@ -219,7 +235,7 @@ def _given_back_late(state: OperationState, report: Reported, settle: SendSettle
         return Decision(state)
     if state.concluded:
         return Decision(state, (settle,))
-    seen = observe(replace(state, concluded=True), report, Verdict.SUPERSEDED)
+    seen = _end_overlap(observe(replace(state, concluded=True), report, Verdict.SUPERSEDED), report)
     return Decision(seen.state, (*seen.effects, settle))
 
 

@@ -137,7 +137,7 @@ def leave(
         freed,
     )
     if not wait_ms:
-        effects += (Requeue(state.round, reason, exclude, failed_over),)
+        effects += (Requeue(state.round, reason, exclude, failed_over, state.pinned),)
     return Decision(state, effects)
 
 

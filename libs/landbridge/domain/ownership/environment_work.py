@@ -39,6 +39,8 @@ from landbridge.domain.ownership.policy import OnDisconnect
 
 CANCELLED = "cancelled"
 STOPPED_ON_SITE = "stopped-on-site"
+MOVED = "moved"
+"""Stop for a move: a checkpoint is asked for first, and the work is given back."""
 # A stop for any other reason gives the work back, to be placed again.
 _STOPS_THAT_END_IT = frozenset({CANCELLED, STOPPED_ON_SITE})
 
@@ -134,7 +136,7 @@ def _stop(state: HeldOperation, stop: Stop, context: Context) -> Decision:
     if slot.stopping and not stop.force:
         return Decision(state)
     state = put(state, replace(slot, stopping=slot.stopping or stop.reason))
-    return Decision(state, (StopWork(stop.epoch, stop.reason, stop.grace_ms),))
+    return Decision(state, (StopWork(stop.epoch, stop.reason, stop.grace_ms, checkpoint=stop.reason == MOVED),))
 
 
 def _checkpointed(state: HeldOperation, sealed: Checkpointed, context: Context) -> Decision:

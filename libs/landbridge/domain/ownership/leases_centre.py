@@ -54,6 +54,8 @@ class EnvironmentLease(msgspec.Struct, frozen=True, kw_only=True):
     """The chain was broken at the last hello: the environment has lost or repeated its records."""
     features: tuple[str, ...] = ()
     executor: str = ""
+    quarantined: int = 0
+    """Slots of unknown work in its inventories that nobody has decided about."""
 
 
 class LeaseReply(msgspec.Struct, frozen=True):
@@ -89,6 +91,7 @@ class Reconciled(msgspec.Struct, frozen=True):
 
     incarnation: str
     term: int
+    quarantined: int = 0
 
 
 class Silent(msgspec.Struct, frozen=True):
@@ -285,7 +288,7 @@ def _reconciled(state: EnvironmentLease, reconciled: Reconciled, now: int) -> Le
     if state.reconciled_term == state.held_term:
         return LeaseDecision(state)
     connected = state.link is Link.RECONCILING
-    state = replace(state, reconciled_term=state.held_term, restored=False)
+    state = replace(state, reconciled_term=state.held_term, restored=False, quarantined=reconciled.quarantined)
     if not connected:
         return LeaseDecision(state)
     return LeaseDecision(replace(state, link=Link.CONNECTED, link_since=now), (LinkChanged(Link.CONNECTED),))

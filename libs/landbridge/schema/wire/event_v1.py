@@ -249,6 +249,7 @@ class EnvironmentLink(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     features: tuple[str, ...] = ()
     executor: str = ""
     incarnation: str = ""
+    quarantined: int = 0
 
 
 class EnvironmentControl(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -10,6 +10,7 @@ from landbridge_alerting.rules import (
     failed_dispatch,
     lost_environment,
     no_eligible_environment,
+    quarantined_work,
     quota_exhausted,
     unavailable_connection,
 )
@@ -25,6 +26,7 @@ RULES: Final[dict[str, Rule]] = {
         failed_dispatch,
         lost_environment,
         no_eligible_environment,
+        quarantined_work,
         quota_exhausted,
         unavailable_connection,
     )

@@ -1,68 +1,141 @@
-"""HTTP of the coordinator: what reconciliation found, and the words of people that only people can say."""
+"""HTTP of the coordinator: who owns what, what reconciliation found, and the words of people that only people can say.
+
+Whatever changes something takes `?dryRun=true` and then only tells what it would do.
+"""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
-import msgspec
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Query, Request
 
-from landbridge.bus.envelope import Outbound
-from landbridge.domain.ownership import centre_model as model
-from landbridge.domain.ownership.leases_centre import RaiseTerm
-from landbridge.runtime import logs
-from landbridge.runtime.auth import Principal, Role, check
+from landbridge.domain.ownership.epochs import Epoch, parse_epoch
+from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.problems import ProblemError
-from landbridge.store import Tx
-from landbridge_dispatch.coordinator import environments
+from landbridge_dispatch.coordinator import audit, declarations, lost, quarantine, unknown_work
+from landbridge_dispatch.coordinator.acting import Outcome, read_order
 
 if TYPE_CHECKING:
     from landbridge_dispatch.coordinator.service import CoordinatorService
 
-log = logs.get(__name__)
-
-
-class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of what a person declares: why, in words. It is kept with the operations it concerns."""
-
-    reason: str
+DryRun = Annotated[bool, Query(alias="dryRun")]
 
 
 def add_routes(app: FastAPI, service: "CoordinatorService") -> None:
     """Add the routes."""
+    _reading(app, service)
+    _environments(app, service)
+    _operations(app, service)
+    _quarantine(app, service)
+
+
+def _reading(app: FastAPI, service: "CoordinatorService") -> None:
     viewer = Depends(service.auth.require(Role.VIEWER))
     operator = Depends(service.auth.require(Role.OPERATOR))
-    admin = Depends(service.auth.require(Role.ADMIN))
 
     @app.get("/v1/environments/{name}/reconciliation")
     async def reconciliation(name: str, _: Principal = viewer) -> dict[str, Any]:
         return await _reconciliation(service, name)
 
-    @app.post("/v1/environments/{name}/declare-dead")
-    async def declare_dead(name: str, request: Request, principal: Principal = admin) -> dict[str, Any]:
-        return await _declare_dead(service, name, principal.name, await _reason(request))
+    @app.get("/v1/environments/{name}/disconnection")
+    async def disconnection(name: str, principal: Principal = viewer) -> dict[str, Any]:
+        async with service.database.transaction(readonly=True) as tx:
+            found = await lost.environment_view(service.core, tx, name)
+        if found is None:
+            raise ProblemError(404, "Not found", f"environment {name} was never heard")
+        mine = [row for row in found["operations"] if principal.sees(row["project"])]
+        return {**found, "operations": mine}
 
-    @app.post("/v1/operations/{operation}/override")
-    async def override(operation: UUID, request: Request, principal: Principal = operator) -> dict[str, Any]:
-        return await _override(service, str(operation), principal, await _reason(request))
+    @app.get("/v1/operations/{operation}/ownership")
+    async def ownership(operation: UUID, principal: Principal = viewer) -> dict[str, Any]:
+        async with service.database.transaction(readonly=True) as tx:
+            state = await declarations.operation_for(tx, str(operation), principal)
+            return await lost.operation_view(service.core, tx, state)
+
+    @app.get("/v1/audit")
+    async def decisions(
+        limit: Annotated[int, Query(ge=1, le=500)] = 50,
+        operation: str = "",
+        environment: str = "",
+        _: Principal = operator,
+    ) -> dict[str, Any]:
+        async with service.database.transaction(readonly=True) as tx:
+            found = await audit.latest(tx, limit=limit, operation=operation, environment=environment)
+        return {"items": found}
+
+
+def _environments(app: FastAPI, service: "CoordinatorService") -> None:
+    viewer = Depends(service.auth.require(Role.VIEWER))
+    admin = Depends(service.auth.require(Role.ADMIN))
+
+    @app.post("/v1/environments/{name}/declare-dead")
+    async def declare_dead(
+        name: str, request: Request, dry_run: DryRun = False, principal: Principal = admin
+    ) -> Outcome:
+        order = await read_order(request, dry_run=dry_run)
+        return await declarations.declare_dead(service.core, name, principal.name, order.reason, dry_run=dry_run)
+
+    @app.get("/v1/expiry")
+    async def hold(_: Principal = viewer) -> dict[str, Any]:
+        async with service.database.transaction(readonly=True) as tx:
+            return await declarations.show_hold(service.core, tx)
 
     @app.post("/v1/expiry/lift")
-    async def lift(request: Request, principal: Principal = admin) -> dict[str, Any]:
-        reason = await _reason(request)
-        async with service.database.transaction() as tx:
-            await tx.execute("update centre set lifted = lifted + 1, held_since = null")
-        log.warning("expiry_hold_lifted", by=principal.name, reason=reason)
-        return {"lifted": True}
+    async def lift(request: Request, dry_run: DryRun = False, principal: Principal = admin) -> Outcome:
+        order = await read_order(request, dry_run=dry_run)
+        return await declarations.lift_hold(service.core, principal.name, order.reason, dry_run=dry_run)
 
 
-async def _reason(request: Request) -> str:
+def _operations(app: FastAPI, service: "CoordinatorService") -> None:
+    operator = Depends(service.auth.require(Role.OPERATOR))
+
+    @app.post("/v1/operations/{operation}/override")
+    async def override(
+        operation: UUID, request: Request, dry_run: DryRun = False, principal: Principal = operator
+    ) -> Outcome:
+        order = await read_order(request, dry_run=dry_run)
+        return await declarations.override(service.core, str(operation), principal, order.reason, dry_run=dry_run)
+
+    @app.post("/v1/operations/{operation}/move")
+    async def move(
+        operation: UUID, request: Request, dry_run: DryRun = False, principal: Principal = operator
+    ) -> Outcome:
+        order = await read_order(request, dry_run=dry_run)
+        return await declarations.move(service.core, str(operation), principal, order, dry_run=dry_run)
+
+
+def _quarantine(app: FastAPI, service: "CoordinatorService") -> None:
+    operator = Depends(service.auth.require(Role.OPERATOR))
+    admin = Depends(service.auth.require(Role.ADMIN))
+
+    @app.get("/v1/quarantine")
+    async def listed(everything: Annotated[bool, Query(alias="all")] = False, _: Principal = operator) -> Outcome:
+        async with service.database.transaction(readonly=True) as tx:
+            return {"items": await quarantine.entries(tx, everything=everything)}
+
+    @app.post("/v1/quarantine/{environment}/{operation}/{epoch}/{decision}")
+    async def decide(
+        environment: str,
+        operation: str,
+        epoch: str,
+        decision: str,
+        request: Request,
+        dry_run: DryRun = False,
+        principal: Principal = admin,
+    ) -> Outcome:
+        deciding = {"adopt": unknown_work.adopt, "stop": unknown_work.stop}.get(decision)
+        if deciding is None:
+            raise ProblemError(404, "Not found", f"expected adopt or stop, found {decision!r}")
+        order = await read_order(request, dry_run=dry_run)
+        key = (environment, operation, _epoch(epoch))
+        return await deciding(service.core, key, principal.name, order.reason, dry_run=dry_run)
+
+
+def _epoch(text: str) -> Epoch:
     try:
-        reason = msgspec.json.decode(await request.body(), type=Reason).reason.strip()
-    except msgspec.MsgspecError as error:
-        raise ProblemError(422, "Invalid request", f'expected {{"reason": "why, in words"}}: {error}') from error
-    if not reason:
-        raise ProblemError(422, "Invalid request", "a reason is needed: it is kept with what it concerns")
-    return reason
+        return parse_epoch(text)
+    except ValueError as error:
+        raise ProblemError(422, "Invalid request", str(error)) from error
 
 
 async def _reconciliation(service: "CoordinatorService", name: str) -> dict[str, Any]:
@@ -80,49 +153,3 @@ async def _reconciliation(service: "CoordinatorService", name: str) -> dict[str,
         "at": row["at"].isoformat(),
         **json.loads(row["outcome"]),
     }
-
-
-async def _declare_dead(service: "CoordinatorService", name: str, by: str, reason: str) -> dict[str, Any]:
-    """Free all that an environment holds: a named person attests that it is off."""
-    core = service.core
-
-    async def work(tx: Tx) -> tuple[int, list[Outbound]]:
-        leases = await environments.lock(tx, [name])
-        if name not in leases:
-            raise ProblemError(404, "Not found", f"environment {name} was never heard")
-        session = core.session(tx)
-        concerned = await session.load_active(name)
-        for operation in concerned:
-            session.decide(operation, model.DeclaredDead(name, by, reason))
-        events = await session.finish()
-        if session.raised:
-            await core.tell_lease(tx, leases[name], RaiseTerm(), events)
-        return len(concerned), events
-
-    freed = await core.run(work, "declare-dead")
-    log.warning("environment_declared_dead", environment=name, by=by, reason=reason, operations=freed)
-    return {"environment": name, "operations": freed}
-
-
-async def _override(service: "CoordinatorService", operation: str, principal: Principal, reason: str) -> dict[str, Any]:
-    """Move one operation although its old placement may still run."""
-    core = service.core
-
-    async def work(tx: Tx) -> tuple[str, list[Outbound]]:
-        where = await tx.fetchrow("select environment, project from operation where id = $1::uuid", operation)
-        if where is None or not principal.sees(where["project"]):
-            raise ProblemError(404, "Not found", f"operation {operation} is not known")
-        check(principal, Role.OPERATOR, where["project"])
-        leases = await environments.lock(tx, [where["environment"]])
-        session = core.session(tx)
-        await session.load([operation])
-        session.decide(operation, model.Override(principal.name, reason))
-        events = await session.finish()
-        for environment in session.raised:
-            await core.tell_lease(tx, leases[environment], RaiseTerm(), events)
-        state = session.state(operation)
-        return state.phase.value if state is not None else "", events
-
-    phase = await core.run(work, "override")
-    log.warning("emergency_override", operation=operation, by=principal.name, reason=reason)
-    return {"operation": operation, "phase": phase}

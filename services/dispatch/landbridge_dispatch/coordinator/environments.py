@@ -95,6 +95,7 @@ def link_event(lease: EnvironmentLease, now: int, ttl_ms: int) -> Outbound:
         features=lease.features,
         executor=lease.executor,
         incarnation=lease.incarnation,
+        quarantined=lease.quarantined,
     )
     return Outbound(subjects.environment("link", lease.environment), _LINK_TYPE, encode(event))
 

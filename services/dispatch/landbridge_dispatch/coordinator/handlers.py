@@ -11,7 +11,7 @@ from landbridge.runtime import logs
 from landbridge.runtime.failures import PermanentFailure, TransientFailure
 from landbridge.schema.wire import request_v1
 from landbridge.store import Tx
-from landbridge_dispatch.coordinator import environments, reading, wire
+from landbridge_dispatch.coordinator import environments, quarantine, reading, wire
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.inventory import take_inventory
 from landbridge_dispatch.coordinator.measures import alarms
@@ -39,7 +39,8 @@ class OperationsHandler:
             await self._core.read_centre(tx)
         session = self._core.session(tx)
         await session.load(name for _, content in parsed for name in _operations(content))
-        self._begin(session, parsed)
+        held = await self._held(tx, parsed)
+        self._begin(session, parsed, held)
         _require_known(session, parsed)
         for _, content in parsed:
             if isinstance(content, wire.Decided):
@@ -48,7 +49,14 @@ class OperationsHandler:
                 _wait(session, content)
         return await session.finish()
 
-    def _begin(self, session: Session, parsed: Iterable[tuple[Inbound, Parsed]]) -> None:
+    async def _held(self, tx: Tx, parsed: Iterable[tuple[Inbound, Parsed]]) -> set[str]:
+        """Return the new operations of which an environment holds work that nobody has decided about."""
+        if not self._core.verdicts.any_quarantined:
+            return set()
+        new = [content.operation for _, content in parsed if isinstance(content, wire.Accepted)]
+        return await quarantine.undecided(tx, new) if new else set()
+
+    def _begin(self, session: Session, parsed: Iterable[tuple[Inbound, Parsed]], held: set[str]) -> None:
         core = self._core
         for message, content in parsed:
             if not isinstance(content, wire.Accepted) or session.state(content.operation) is not None:
@@ -66,7 +74,8 @@ class OperationsHandler:
                 retries=declared.retries,
                 queue_timeout_ms=declared.queue_timeout_ms,
                 generation=core.generation,
-                recovering=core.recovering,
+                # What may already run somewhere is not placed before somebody has seen or decided.
+                recovering=core.recovering or content.operation in held,
             )
             session.accept(accepted, specification)
 
@@ -144,6 +153,7 @@ class ReportsHandler:
                 continue
             for head, raw in content:
                 _hear(session, environment, head, raw, terms.get(environment, 0))
+        await quarantine.hear(session, heads)
         return [*await session.finish(), *events]
 
 

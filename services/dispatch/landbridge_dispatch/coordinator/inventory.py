@@ -7,19 +7,17 @@ import msgspec
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.ownership import centre_model as model
 from landbridge.domain.ownership.centre_model import PlacementState
-from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases_centre import EnvironmentLease, Reconciled
 from landbridge.domain.ownership.reconcile import compare, highest_slots
 from landbridge.runtime import logs
 from landbridge.store import Tx
-from landbridge_dispatch.coordinator import reading, wire
+from landbridge_dispatch.coordinator import quarantine, reading, wire
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.measures import alarms
+from landbridge_dispatch.coordinator.quarantine import Items, Unknown
 from landbridge_dispatch.coordinator.session import Session
 
 log = logs.get(__name__)
-
-Items = list[tuple[str, model.InventoryItem]]
 
 
 async def take_inventory(
@@ -43,8 +41,9 @@ async def take_inventory(
         return
     items = [item for part in parts for item in read_items(part, environment)]
     quarantined = await _compare(session, lease, items)
+    undecided = await quarantine.note(session, lease, items, quarantined)
     leases[environment], _ = await core.tell_lease(
-        session.tx, lease, Reconciled(inventory.incarnation, inventory.term), events
+        session.tx, lease, Reconciled(inventory.incarnation, inventory.term, undecided), events
     )
     await _remember(session.tx, lease, session, items, quarantined)
     if core.recovering:
@@ -82,7 +81,7 @@ async def _keep_part(tx: Tx, environment: str, inventory: wire.Inventory, body: 
     return [row[0] for row in found] if len(found) >= inventory.parts else None
 
 
-async def _compare(session: Session, lease: EnvironmentLease, items: Items) -> tuple[tuple[str, Epoch], ...]:
+async def _compare(session: Session, lease: EnvironmentLease, items: Items) -> list[Unknown]:
     environment = lease.environment
     await session.load(operation for operation, _ in items)
     await session.load_active(environment)
@@ -92,13 +91,21 @@ async def _compare(session: Session, lease: EnvironmentLease, items: Items) -> t
         for operation, state in session.states().items()
         if operation in listed or state.environment == environment
     }
+    ahead = [(operation, item, "never issued here") for operation, item in items if _ahead(states.get(operation), item)]
     result = compare(environment, lease.held_term, lease.restored, states, items)
     for operation, message in result.messages:
         session.decide(operation, message)
     for operation, epoch in result.quarantined:
         alarms.labels("quarantined").inc()
         log.error("slot_of_unknown_operation", environment=environment, operation=operation, epoch=str(epoch))
-    return result.quarantined
+    unknown = set(result.quarantined)
+    strange = [(operation, item, "unknown here") for operation, item in items if (operation, item.epoch) in unknown]
+    return strange + ahead
+
+
+def _ahead(state: model.OperationState | None, item: model.InventoryItem) -> bool:
+    """Whether a slot is of an epoch that this database has not issued: the sign of a restore of the centre."""
+    return state is not None and state.placement is not PlacementState.RECOVERING and item.epoch > state.epoch
 
 
 async def _remember(
@@ -106,7 +113,7 @@ async def _remember(
     lease: EnvironmentLease,
     session: Session,
     items: Items,
-    quarantined: Iterable[tuple[str, Epoch]],
+    quarantined: Iterable[Unknown],
 ) -> None:
     """Keep what was found, for people: adopted, ended, superseded, missing, unknown."""
     states = session.states()
@@ -114,7 +121,7 @@ async def _remember(
     owned = [s for s in states.values() if s.environment == lease.environment and s.placement in model.OWNED]
     adopted = [s.operation for s in owned if (s.operation, s.epoch) in found]
     lacking = [s.operation for s in owned if (s.operation, s.epoch) not in found]
-    unknown = [{"operation": operation, "epoch": str(epoch)} for operation, epoch in quarantined]
+    unknown = [{"operation": operation, "epoch": str(item.epoch)} for operation, item, _ in quarantined]
     outcome = {
         "slots": len(items),
         "adopted": len(adopted),
@@ -157,6 +164,7 @@ async def _recover(core: Core, session: Session) -> None:
     for operation, state in session.states().items():
         if state.placement is PlacementState.RECOVERING:
             session.decide(operation, model.Recovered(best.get(operation)))
+    await quarantine.close(tx, [operation for operation in best if session.state(operation) is not None])
     await tx.execute("update centre set recovering = false")
     await tx.execute("delete from inventory_part")
     core.recovering = False

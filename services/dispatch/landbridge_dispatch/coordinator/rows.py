@@ -13,7 +13,7 @@ import msgspec
 
 from landbridge.domain.lifecycle import Phase
 from landbridge.domain.ownership.centre_model import Former, OperationState, PlacementState, Timer
-from landbridge.domain.ownership.epochs import Epoch
+from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
 from landbridge.domain.ownership.policy import Disconnection, Retries
 from landbridge.store import ContentionError, Tx
 
@@ -38,6 +38,8 @@ class Rest(msgspec.Struct, frozen=True, omit_defaults=True):
     unplaceable: bool = False
     exclude: tuple[str, ...] = ()
     checkpoint: str = ""
+    pinned: str = ""
+    overlap: Epoch = NEVER_PLACED
 
 
 class Row:
@@ -79,12 +81,16 @@ _SELECT = f"select id::text, project, spec_sha256, {', '.join(_COLUMNS)}, rest f
 _BY_ID = f"{_SELECT} where id = any($1::uuid[]) order by id for update"
 _DUE = f"{_SELECT} where id = any($1::uuid[]) and timer <> '' and due_at <= $2 order by id for update"
 _OF_ENVIRONMENT = f"{_SELECT} where environment = $1 and active and id > $2::uuid order by id limit $3 for update"
+# Rows that begin alike are inserted together: only id and specification differ, and are arrays.
 _INSERT = f"""
-insert into operation (id, project, spec_sha256, stop_ms, {", ".join(_COLUMNS)}, rest)
-select * from unnest($1::uuid[], $2::text[], $3::bytea[], $4::int[],
-    {", ".join(f"${number}::{kind}[]" for number, kind in enumerate(_TYPES, 5))}, ${5 + len(_TYPES)}::bytea[])
+insert into operation (id, spec_sha256, project, stop_ms, {", ".join(_COLUMNS)}, rest)
+select id, sha256, $3, $4, {", ".join(f"${number}::{kind}" for number, kind in enumerate(_TYPES, 5))},
+    ${5 + len(_TYPES)}::bytea
+from unnest($1::uuid[], $2::bytea[]) as new (id, sha256)
 on conflict do nothing
 """  # noqa: S608
+_PEEK = f"{_SELECT} where environment = $1 and active order by id limit 10000"
+_PEEK_ONE = f"{_SELECT} where id = $1::uuid"
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -95,11 +101,11 @@ def _read_rest(body: bytes) -> tuple[Any, ...]:
     return rest
 
 
-def _to_row(record: Sequence[Any]) -> Row:
+def _to_row(record: Any) -> Row:
     (name, project, sha, phase, op_seq, round_, generation, counter, environment, placement, _active, grant_term,
      concluded, attempts, timer, due_at, queue_due, decision_id, contract_version, until, body) = record  # fmt: skip
     (centre, former, missing, failures, failed_starts, returns, policy, retries, queue_timeout_ms, cancel, forced,
-     control_lost, unplaceable, exclude, checkpoint) = _read_rest(body)  # fmt: skip
+     control_lost, unplaceable, exclude, checkpoint, pinned, overlap) = _read_rest(body)  # fmt: skip
     state = OperationState(
         operation=name, project=project, phase=_PHASES[phase], op_seq=op_seq, generation=centre, round=round_,
         epoch=Epoch(generation, counter), environment=environment, placement=_PLACEMENTS[placement],
@@ -108,6 +114,7 @@ def _to_row(record: Sequence[Any]) -> Row:
         queue_timeout_ms=queue_timeout_ms, timer=_TIMERS[timer], due_at=due_at, queue_due=queue_due, cancel=cancel,
         cancel_forced=forced, control_lost=control_lost, unplaceable=unplaceable, exclude=exclude,
         decision_id=decision_id, contract_version=contract_version, valid_until=until, checkpoint=checkpoint,
+        pinned=pinned, overlap=overlap,
     )  # fmt: skip
     return Row(state, sha)
 
@@ -125,6 +132,18 @@ async def load_due(tx: Tx, operations: Iterable[str], now: int) -> dict[str, Row
 async def load_active(tx: Tx, environment: str, *, after: str = FIRST_ID, limit: int = 100_000) -> dict[str, Row]:
     """Read and lock what an environment may know of, in the order of ids, beginning after one."""
     return _rows(await tx.fetch(_OF_ENVIRONMENT, environment, after, limit))
+
+
+async def peek_active(tx: Tx, environment: str) -> list[OperationState]:
+    """Read without a lock what an environment may know of, for showing."""
+    records: Sequence[Any] = await tx.fetch(_PEEK, environment)
+    return [_to_row(record).state for record in records]
+
+
+async def peek(tx: Tx, operation: str) -> OperationState | None:
+    """Read one operation without a lock, for showing."""
+    record: Any = await tx.fetchrow(_PEEK_ONE, operation)
+    return None if record is None else _to_row(record).state
 
 
 def _rows(records: Sequence[Any]) -> dict[str, Row]:
@@ -168,18 +187,16 @@ def _update(columns: tuple[str, ...]) -> str:
 
 
 async def _insert(tx: Tx, rows: Sequence[Row]) -> None:
-    states = [row.state for row in rows]
-    plain = [list(_PLAIN(state)) for state in states]
-    for values, state in zip(plain, states, strict=True):
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        state = row.state
+        values = list(_PLAIN(state))
         values[_ACTIVE_AT] = state.placement in ACTIVE
-    inserted = await tx.execute(
-        _INSERT,
-        [state.operation for state in states],
-        [state.project for state in states],
-        [row.spec_sha256 for row in rows],
-        [state.policy.stop_ms if state.policy.self_stopping else None for state in states],
-        *map(list, zip(*plain, strict=True)),
-        [_encode_rest(Rest(*_rest_of(state))) for state in states],
-    )
-    if inserted != len(rows):
-        raise ContentionError("an operation was inserted by another transaction")
+        stop_ms = state.policy.stop_ms if state.policy.self_stopping else None
+        key = (row.project, stop_ms, *values, _encode_rest(Rest(*_rest_of(state))))
+        groups.setdefault(key, []).append(row)
+    for key, members in groups.items():
+        names = [row.state.operation for row in members]
+        inserted = await tx.execute(_INSERT, names, [row.spec_sha256 for row in members], *key)
+        if inserted != len(members):
+            raise ContentionError("an operation was inserted by another transaction")

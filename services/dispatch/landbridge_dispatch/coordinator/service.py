@@ -65,6 +65,7 @@ class CoordinatorService(Service):
             ("contract", verdicts.apply_contract),
             ("control", verdicts.apply_control),
             ("evidence", verdicts.apply_evidence),
+            ("link", verdicts.apply_link),
         ):
             self.follow(kind, streams.ENVIRONMENTS, subjects.environment(kind, subjects.ANY), apply)
         self.follow_access()

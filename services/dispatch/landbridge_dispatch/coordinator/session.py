@@ -123,6 +123,10 @@ class Session:
             second = -(-state.due_at // 1000) * 1000
             self._timers.setdefault(second, []).append(state.operation)
 
+    def command(self, operation: str, effect: model.SendStop | model.SendSettle) -> None:
+        """Gather a command about a slot that no operation here accounts for."""
+        self._commands.add(operation, effect)
+
     # -- the end ------------------------------------------------------------------------------------------------------
 
     async def finish(self) -> list[Outbound]:

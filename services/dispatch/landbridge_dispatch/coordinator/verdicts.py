@@ -8,13 +8,19 @@ import msgspec
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound
 from landbridge.domain import claims
-from landbridge.schema.wire.event_v1 import EnvironmentContractChanged, EnvironmentControl, EnvironmentEvidence
+from landbridge.schema.wire.event_v1 import (
+    EnvironmentContractChanged,
+    EnvironmentControl,
+    EnvironmentEvidence,
+    EnvironmentLink,
+)
 from landbridge.schema.wire.report_v1 import EvidenceResult
 
 _TAKES_WORK = frozenset({"canary", "active"})
 _contract = msgspec.json.Decoder(EnvironmentContractChanged)
 _control = msgspec.json.Decoder(EnvironmentControl)
 _evidence = msgspec.json.Decoder(EnvironmentEvidence)
+_link = msgspec.json.Decoder(EnvironmentLink)
 
 
 class Verdicts:
@@ -24,6 +30,7 @@ class Verdicts:
         self._versions: dict[str, frozenset[int]] = {}
         self._closed: dict[str, bool] = {}
         self._self_stop: dict[str, datetime] = {}
+        self._quarantined: set[str] = set()
 
     def apply_contract(self, message: Inbound) -> None:
         changed = _contract.decode(message.body)
@@ -48,6 +55,18 @@ class Verdicts:
             self._self_stop[name] = max(proven)
         else:
             self._self_stop.pop(name, None)
+
+    def apply_link(self, message: Inbound) -> None:
+        name = subjects.environment_of(message.subject)
+        if _link.decode(message.body).quarantined:
+            self._quarantined.add(name)
+        else:
+            self._quarantined.discard(name)
+
+    @property
+    def any_quarantined(self) -> bool:
+        """Whether some environment holds work that nobody here knows of."""
+        return bool(self._quarantined)
 
     def names(self) -> Iterable[str]:
         """Return all registered environments."""

@@ -1,0 +1,336 @@
+"""`move`, `release`, `quarantine`, `hold`, `env declare-dead`, `env reconciliation`: what only people can decide.
+
+Each change is shown before it is made: the instance runs it and takes it back (`--dry-run` ends there), then it asks.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from landbridge.cli import output
+from landbridge.cli.exits import CliError, Exit
+from landbridge.cli.options import Context, Data, Format, OperationId, Output
+from landbridge.cli.output import Column
+from landbridge.cli.running import call
+
+if TYPE_CHECKING:
+    from landbridge.client.http_client import HttpClient
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for scripts.")]
+Why = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; needed, and recorded with your name.", show_default=False)
+]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The environment.")]
+
+quarantine = typer.Typer(
+    help="Unknown work found in environments.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+hold = typer.Typer(help="The hold after a mass loss.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer, env: typer.Typer) -> None:
+    """Add the commands; those about one environment go below `env`."""
+    for command in (move, release):
+        app.command()(command)
+    app.add_typer(quarantine, name="quarantine")
+    app.add_typer(hold, name="hold")
+    env.command("declare-dead")(declare_dead)
+    env.command()(reconciliation)
+
+
+# -- deciding ---------------------------------------------------------------------------------------------------------
+
+
+async def decide(
+    client: "HttpClient", path: str, body: Mapping[str, Any], *, dry_run: bool, yes: bool, form: Format = Format.TABLE
+) -> None:
+    """Show what a decision would do, ask, and make it. Raises CliError without a reason or a consent."""
+    preview = await client.decide(path, body, dry_run=True)
+    if dry_run:
+        if not output.emit(preview, form):
+            show(preview)
+        return
+    if not body.get("reason"):
+        show(preview)
+        raise CliError("--reason TEXT is needed: it is kept with what it concerns", Exit.INVALID)
+    if not yes:
+        show(preview)
+        _ask()
+    done = await client.decide(path, body)
+    if not output.emit(done, form):
+        if yes:
+            show(done)
+        print("done")
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise CliError("nobody to ask: look at the above and repeat it with --yes", Exit.INVALID)
+    if not typer.confirm("Go on?"):
+        raise CliError("nothing was changed")
+
+
+def show(outcome: Mapping[str, Any]) -> None:
+    """Print what a decision does or did: its words, then each operation that changes."""
+    for line in outcome.get("text") or ():
+        print(line)
+    changes = outcome.get("changes") or ()
+    if changes:
+        print()
+        columns = [
+            Column("OPERATION"),
+            Column("NAME"),
+            Column("PHASE", styled=True),
+            Column("ENVIRONMENT"),
+            Column("EPOCH", wide=100),
+            Column("DECLARED", wide=120),
+            Column("BECOMES", fold=True),
+        ]
+        output.table(columns, map(_change_row, changes))
+
+
+def _change_row(item: Mapping[str, Any]) -> list[Any]:
+    shown = str(item.get("operation", ""))
+    names = ("name", "phase", "environment", "epoch", "policy", "becomes")
+    return [shown[:8] if output.terminal() else shown, *(item.get(name) for name in names)]
+
+
+# -- one operation ----------------------------------------------------------------------------------------------------
+
+
+def move(
+    operation: OperationId,
+    to: Annotated[
+        str, typer.Option("--to", metavar="ENV", help="The environment it must go to.", show_default=False)
+    ] = "",
+    anywhere: Annotated[bool, typer.Option("--anywhere", help="Take an earlier --to back.")] = False,
+    reason: Why = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Move an operation to another environment.
+
+    Its environment seals a checkpoint if it declares them, stops it and gives it back; then every rule is judged again.
+    """
+    if bool(to) == anywhere:
+        raise CliError("expected --to ENV, or --anywhere", Exit.INVALID)
+
+    async def run(client: "HttpClient") -> None:
+        full = await client.resolve(operation)
+        body = {"environment": to, "reason": reason}
+        await decide(client, f"/v1/operations/{full}/move", body, dry_run=dry_run, yes=yes, form=form)
+
+    call(data, context, run)
+
+
+def release(
+    operation: OperationId,
+    override: Annotated[bool, typer.Option("--override", help="Although its old attempt may still run.")] = False,
+    reason: Why = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Free an operation from a silent environment.
+
+    It may then run twice until the environment returns and stops the old attempt, whose result is only recorded.
+    """
+
+    async def run(client: "HttpClient") -> None:
+        full = await client.resolve(operation)
+        if not override:
+            found = await client.read(f"/v1/operations/{full}/ownership")
+            for line in found["text"] or [f"It is {found['phase']}; nothing about it is uncertain."]:
+                print(line)
+            raise CliError("to free it all the same, although it may run twice: --override --reason TEXT", Exit.INVALID)
+        await decide(client, f"/v1/operations/{full}/override", {"reason": reason}, dry_run=dry_run, yes=yes, form=form)
+
+    call(data, context, run)
+
+
+# -- one environment --------------------------------------------------------------------------------------------------
+
+
+def declare_dead(
+    name: _Name,
+    reason: Why = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Attest that an environment is off: all it holds is freed.
+
+    If it returns, what it still runs of that is stopped.
+    """
+    path = f"/v1/environments/{quote(name, safe='')}/declare-dead"
+
+    async def run(client: "HttpClient") -> None:
+        await decide(client, path, {"reason": reason}, dry_run=dry_run, yes=yes, form=form)
+
+    call(data, context, run)
+
+
+def reconciliation(name: _Name, data: Data = None, context: Context = "", form: Output = Format.TABLE) -> None:
+    """Show what was found when an environment was last heard again."""
+    path = f"/v1/environments/{quote(name, safe='')}/reconciliation"
+    found = call(data, context, lambda client: client.read(path))
+    if output.emit(found, form):
+        return
+    at = str(found.get("at") or "")
+    output.fields(
+        [
+            ("Environment", found.get("environment")),
+            ("Compared", f"{output.clock(at)} ({output.age(at)} ago), term {found.get('term')}"),
+            ("Restored", "yes: it has lost or repeated records" if found.get("restored") else "no"),
+            ("Slots shown", found.get("slots")),
+            ("Adopted", found.get("adopted")),
+            ("Settled or stopped", found.get("settledOrStopped")),
+            ("Missing there", ", ".join(found.get("missing") or ()) or "none"),
+            ("Unknown here", ", ".join(item["operation"] for item in found.get("quarantined") or ()) or "none"),
+        ]
+    )
+    if found.get("quarantined"):
+        print("\nUnknown work is left alone until a person decides: landbridge quarantine list")
+
+
+# -- quarantine -------------------------------------------------------------------------------------------------------
+
+
+@quarantine.command("list")
+def list_quarantine(
+    everything: Annotated[bool, typer.Option("--all", help="Also what was decided.")] = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """List work found in environments that nobody here knows of."""
+    params = {"all": "true"} if everything else None
+    found = call(data, context, lambda client: client.read("/v1/quarantine", params))["items"]
+    if output.emit(found, form):
+        return
+    columns = [
+        Column("ENVIRONMENT"),
+        Column("OPERATION"),
+        Column("EPOCH"),
+        Column("SLOT"),
+        Column("STATE", styled=True),
+        Column("AGE", right=True),
+        Column("WHY", fold=True),
+    ]
+    output.table(columns, map(_quarantine_row, found), empty="no unknown work: every slot belongs to an operation here")
+
+
+def _quarantine_row(item: Mapping[str, Any]) -> list[Any]:
+    why = str(item.get("why", "")) + ("; its operation is known by now" if item.get("known") else "")
+    names = ("environment", "operation", "epoch", "slot", "state")
+    return [*(item.get(name) for name in names), output.age(str(item.get("foundAt") or "")), why]
+
+
+def _decide_about(action: str, purpose: str, more: str) -> None:
+    def command(
+        operation: OperationId,
+        environment: Annotated[
+            str, typer.Option("--env", metavar="NAME", help="Where, if it is in several.", show_default=False)
+        ] = "",
+        epoch: Annotated[
+            str, typer.Option("--epoch", metavar="G.C", help="Which, if there are several.", show_default=False)
+        ] = "",
+        reason: Why = "",
+        dry_run: DryRun = False,
+        yes: Yes = False,
+        data: Data = None,
+        context: Context = "",
+        form: Output = Format.TABLE,
+    ) -> None:
+        async def run(client: "HttpClient") -> None:
+            entry = await _entry(client, operation, environment, epoch)
+            where = "/".join(quote(str(entry[name]), safe="") for name in ("environment", "operation", "epoch"))
+            path = f"/v1/quarantine/{where}/{action}"
+            await decide(client, path, {"reason": reason}, dry_run=dry_run, yes=yes, form=form)
+
+        call(data, context, run)
+
+    command.__doc__ = f"{purpose}\n\n{more}"
+    quarantine.command(action)(command)
+
+
+async def _entry(client: "HttpClient", operation: str, environment: str, epoch: str) -> Mapping[str, Any]:
+    found: list[dict[str, Any]] = [
+        item
+        for item in (await client.read("/v1/quarantine"))["items"]
+        if str(item["operation"]).startswith(operation)
+        and environment in ("", item["environment"])
+        and epoch in ("", item["epoch"])
+    ]
+    if not found:
+        raise CliError(f"nothing of {operation!r} is in quarantine; list it: landbridge quarantine list")
+    if len(found) > 1:
+        several = ", ".join(f"{item['operation'][:8]} {item['epoch']} in {item['environment']}" for item in found[:5])
+        raise CliError(f"{operation!r} fits several: {several}; add --env and --epoch", Exit.INVALID)
+    return found[0]
+
+
+_decide_about(
+    "adopt",
+    "Take unknown work over as its operation's placement.",
+    "The operation must be known: submit it again with its idempotency key first; it then waits for this.",
+)
+_decide_about("stop", "Have unknown work stopped.", "Its record stays; the environment says when it is over.")
+
+
+# -- hold -------------------------------------------------------------------------------------------------------------
+
+
+@hold.command("show")
+def show_hold(data: Data = None, context: Context = "", form: Output = Format.TABLE) -> None:
+    """Show whether the centre doubts its own hearing, and what waits for that."""
+    found = call(data, context, lambda client: client.read("/v1/expiry"))
+    if output.emit(found, form):
+        return
+    for line in found["text"]:
+        print(line)
+    output.fields([("Silent", ", ".join(found["silent"]) or "none"), ("Heard", ", ".join(found["heard"]) or "none")])
+    if found["waiting"]:
+        print()
+        columns = [
+            Column("OPERATION"),
+            Column("NAME"),
+            Column("ENVIRONMENT"),
+            Column("DECLARED"),
+            Column("WHAT", fold=True),
+        ]
+        rows = (
+            [item["operation"], item["name"], item["environment"], item["policy"], item["text"]]
+            for item in found["waiting"]
+        )
+        output.table(columns, rows)
+
+
+@hold.command("lift")
+def lift_hold(
+    reason: Why = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Confirm that the silence is real: time may free what stops by itself."""
+
+    async def run(client: "HttpClient") -> None:
+        await decide(client, "/v1/expiry/lift", {"reason": reason}, dry_run=dry_run, yes=yes, form=form)
+
+    call(data, context, run)
