@@ -1,9 +1,10 @@
 """`python -m landbridge_embedded.container STEP`: the same services in containers.
 
 Steps: `state` makes keys, credentials, passwords and the broker's configuration; `prepare` brings schemas and streams
-up to date; `sample` registers the sample environments; `run SERVICE` and `dispatcher NAME` become that process. Where the
-servers are is read from LANDBRIDGE_NATS_HOST, LANDBRIDGE_POSTGRES_HOST and LANDBRIDGE_REDIS_HOST (defaults `nats`,
-`postgres`, `redis`); a service's host is its own name. The settings that a service gets are the same as on one machine.
+up to date; `sample` registers the sample environments; `run SERVICE` and `dispatcher NAME` become that process.
+
+Where the servers are is read from LANDBRIDGE_NATS_HOST, LANDBRIDGE_POSTGRES_HOST and LANDBRIDGE_REDIS_HOST (defaults
+`nats`, `postgres`, `redis`); a service's host is its own name. A service gets the settings that it has on one machine.
 Keys of the broker are needed by `state` and contract-verifier only; a dispatcher needs nothing but its own directory.
 """
 
