@@ -7,6 +7,7 @@ its id: the trace of an operation can be found by its id alone.
 
 import os
 import random
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from landbridge.runtime import names
 from landbridge.runtime.ids import new_ids
 
 _FLAGS_SAMPLED = "01"
-_HEX_TRACE = 32
+_TRACE_ID = re.compile(r"[0-9a-f]{32}").fullmatch
 _EXPORT_TIMEOUT_SECONDS = 5
 # Span ids have to differ, not to be secret; a call of the system for each would cost a microsecond.
 _SPAN_IDS = random.Random(secrets.randbits(128))  # noqa: S311
@@ -32,7 +33,7 @@ os.register_at_fork(after_in_child=lambda: _SPAN_IDS.seed(secrets.randbits(128))
 def mint(about: str = "") -> str:
     """Return a new traceparent; its trace id is the operation's id where `about` is one."""
     trace = about.replace("-", "")
-    if len(trace) != _HEX_TRACE or not all(c in "0123456789abcdef" for c in trace):
+    if _TRACE_ID(trace) is None:
         trace = secrets.token_hex(16)
     return f"00-{trace}-{_SPAN_IDS.getrandbits(64) or 1:016x}-{_FLAGS_SAMPLED}"
 

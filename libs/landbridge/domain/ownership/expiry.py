@@ -7,6 +7,7 @@ than the grant; a new expirer, or one whose loop stood still, counts every lease
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from landbridge.domain.ownership.policy import DEFAULT_TIMING, Timing
 from landbridge.domain.ownership.rules import PRODUCTION, Rules
@@ -36,6 +37,8 @@ class Watch(msgspec.Struct, frozen=True):
     """Environments whose lease ran out, and when."""
     held: bool = False
     """The centre suspects itself: nothing is released."""
+    confirmed: dict[str, int] = {}
+    """Environments whose silence a person confirmed, with the number of their grants by then."""
 
 
 def look(watch: Watch, grants: Mapping[str, int], now: int, timing: Timing = DEFAULT_TIMING) -> Watch:
@@ -54,11 +57,12 @@ def look(watch: Watch, grants: Mapping[str, int], now: int, timing: Timing = DEF
         elif changed and name in watch.silent_since:
             returned = True
     window = timing.ttl_ms + timing.renewal_ms
-    together = sum(1 for since in silent.values() if now - since <= window)
+    confirmed = {name: count for name, count in watch.confirmed.items() if grants.get(name) == count}
+    together = sum(1 for name, since in silent.items() if now - since <= window and name not in confirmed)
     heard_before = len(seen) - len(silent) + together
     suspects = together * 2 > heard_before
     held = suspects or (watch.held and not returned and bool(silent))
-    return Watch(seen, now, silent, held)
+    return Watch(seen, now, silent, held, confirmed)
 
 
 def silent_ms(watch: Watch, environment: str, now: int) -> int:
@@ -68,6 +72,6 @@ def silent_ms(watch: Watch, environment: str, now: int) -> int:
 
 
 def lift_hold(watch: Watch) -> Watch:
-    """Return the watch after an operator confirmed that the silence is real: what is silent now is no longer news."""
-    long_ago = watch.looked_at - 1_000_000_000
-    return Watch(watch.seen, watch.looked_at, dict.fromkeys(sorted(watch.silent_since), long_ago), False)
+    """Return the watch after a person confirmed that the silence is real; it stays confirmed until it is broken."""
+    silent = {name: watch.seen[name].grants for name in sorted(watch.silent_since) if name in watch.seen}
+    return replace(watch, held=False, confirmed={**watch.confirmed, **silent})

@@ -2,11 +2,12 @@
 
 from base64 import b64decode
 from collections import OrderedDict
+from functools import lru_cache
 
 import msgspec
 
-from landbridge.domain.features import needed_features
-from landbridge.domain.ownership.policy import Disconnection, Retries
+from landbridge.domain.features import features_of
+from landbridge.domain.ownership.policy import RETRY_BACKOFF_MAX_MS, Disconnection, Retries
 from landbridge_dispatch.specification import DeclaredDisconnection, Lifecycle, disconnection_of, milliseconds
 
 QUEUE_TIMEOUT_MS = 86_400_000
@@ -51,32 +52,59 @@ class Specification(msgspec.Struct, frozen=True):
     declared: Declared
 
 
-class _Document(msgspec.Struct, frozen=True):
-    spec: msgspec.Raw = msgspec.Raw(b"{}")
-
-
 class _Spec(msgspec.Struct, frozen=True):
+    """The parts of a specification that decide; of the others only whether they are there."""
+
+    type: str = ""
     lifecycle: DeclaredLifecycle = DeclaredLifecycle()
+    image: msgspec.Raw = msgspec.Raw()
+    command: msgspec.Raw = msgspec.Raw()
+    source: msgspec.Raw = msgspec.Raw()
+    inputs: msgspec.Raw = msgspec.Raw()
+    outputs: msgspec.Raw = msgspec.Raw()
+    checkpoints: msgspec.Raw = msgspec.Raw()
+    acceptance: msgspec.Raw = msgspec.Raw()
+
+
+class _Document(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
 
 
 _document = msgspec.json.Decoder(_Document)
-_spec = msgspec.json.Decoder(_Spec)
+_NOTHING = frozenset({b"", b"null", b"{}", b"[]", b'""'})
+
+
+def _stated(part: msgspec.Raw) -> bool:
+    return bytes(part) not in _NOTHING
 
 
 def declare(body: bytes) -> Declared:
     """Read an effective specification. Raises msgspec.MsgspecError or ValueError for what intake would refuse."""
-    text = _document.decode(body).spec
-    lifecycle = _spec.decode(text).lifecycle
-    retries = lifecycle.retries
-    told = Retries(
-        limit=retries.limit,
-        backoff_ms=milliseconds(retries.backoff, RETRY_BACKOFF_MS),
-        except_exit_codes=retries.except_exit_codes,
-        max_backoff_ms=milliseconds(retries.max_backoff, Retries().max_backoff_ms),
+    spec = _document.decode(body).spec
+    lifecycle = spec.lifecycle
+    features = features_of(
+        spec.type,
+        lifecycle.disconnection.policy,
+        image_only=_stated(spec.image) and not _stated(spec.command),
+        source=_stated(spec.source),
+        inputs=_stated(spec.inputs),
+        outputs=_stated(spec.outputs),
+        checkpoints=_stated(spec.checkpoints),
+        acceptance=_stated(spec.acceptance),
     )
     policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
     queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)
-    return Declared(policy, told, queue_timeout_ms, needed_features(msgspec.json.decode(text)))
+    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features)
+
+
+@lru_cache(maxsize=256)
+def _retries(declared: DeclaredRetries) -> Retries:
+    return Retries(
+        limit=declared.limit,
+        backoff_ms=milliseconds(declared.backoff, RETRY_BACKOFF_MS),
+        except_exit_codes=declared.except_exit_codes,
+        max_backoff_ms=milliseconds(declared.max_backoff, RETRY_BACKOFF_MAX_MS),
+    )
 
 
 def as_raw(body: bytes) -> msgspec.Raw:

@@ -8,6 +8,8 @@ from datetime import datetime
 
 import msgspec
 
+from landbridge.domain.lifecycle import Phase
+from landbridge.domain.ownership.centre_model import Verdict
 from landbridge.schema.wire.common_v1 import Epoch, PlacementRef
 
 
@@ -123,7 +125,7 @@ class Changed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     operation: str
     project: str
     op_seq: int
-    phase: str
+    phase: Phase
     at: str
     round: int = 0
     attempt: int = 0
@@ -134,7 +136,7 @@ class Changed(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     message: str = ""
     condition: Condition | None = None
     report: msgspec.Raw | None = None
-    verdict: str = ""
+    verdict: Verdict = Verdict.NONE
 
 
 class Requeued(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
