@@ -1,7 +1,9 @@
 """What the coordinator says: lifecycle events, requests to place again, commands by environment."""
 
+from base64 import b64decode
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec import Raw
 
 from landbridge.bus import subjects
@@ -67,12 +69,27 @@ def requeued(state: OperationState, requeue: model.Requeue, effective: Raw) -> O
         operation=state.operation,
         project=state.project,
         round=requeue.round,
-        effective=effective,
+        effective=_only_in(effective, requeue.only) if requeue.only else effective,
         reason=requeue.reason,
         exclude=requeue.exclude,
         failed_over=requeue.failed_over,
     )
     return Outbound(subjects.operation("requeued", state.project), _REQUEUED, wire.encode(body), state.operation)
+
+
+def _only_in(effective: Raw, environment: str) -> Raw:
+    """Narrow the allowed environments of a specification to one, for this round's judgement.
+
+    Every other constraint stands. What is offered to the environment is the accepted specification, unchanged.
+    """
+    document = msgspec.json.decode(b64decode(msgspec.json.decode(effective, type=str)))
+    chosen = document["spec"].setdefault("constraints", {}).setdefault("environments", {})
+    allowed = chosen.get("allow") or [environment]
+    # Not allowed by its own specification: nothing is eligible, and the reason names the rule.
+    chosen["allow"] = [environment] if environment in allowed else allowed
+    if environment not in allowed:
+        chosen["forbid"] = sorted({*chosen.get("forbid", ()), *allowed})
+    return Raw(msgspec.json.encode(msgspec.json.encode(document, order="deterministic")))
 
 
 def freed(state: OperationState, free: model.Free) -> Outbound:

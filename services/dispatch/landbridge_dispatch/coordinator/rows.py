@@ -13,7 +13,7 @@ import msgspec
 
 from landbridge.domain.lifecycle import Phase
 from landbridge.domain.ownership.centre_model import Former, OperationState, PlacementState, Timer
-from landbridge.domain.ownership.epochs import Epoch
+from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
 from landbridge.domain.ownership.policy import Disconnection, Retries
 from landbridge.store import ContentionError, Tx
 
@@ -38,6 +38,8 @@ class Rest(msgspec.Struct, frozen=True, omit_defaults=True):
     unplaceable: bool = False
     exclude: tuple[str, ...] = ()
     checkpoint: str = ""
+    pinned: str = ""
+    overlap: Epoch = NEVER_PLACED
 
 
 class Row:
@@ -87,6 +89,8 @@ select id, sha256, $3, $4, {", ".join(f"${number}::{kind}" for number, kind in e
 from unnest($1::uuid[], $2::bytea[]) as new (id, sha256)
 on conflict do nothing
 """  # noqa: S608
+_PEEK = f"{_SELECT} where environment = $1 and active order by id limit 10000"
+_PEEK_ONE = f"{_SELECT} where id = $1::uuid"
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -101,7 +105,7 @@ def _to_row(record: Any) -> Row:
     (name, project, sha, phase, op_seq, round_, generation, counter, environment, placement, _active, grant_term,
      concluded, attempts, timer, due_at, queue_due, decision_id, contract_version, until, body) = record  # fmt: skip
     (centre, former, missing, failures, failed_starts, returns, policy, retries, queue_timeout_ms, cancel, forced,
-     control_lost, unplaceable, exclude, checkpoint) = _read_rest(body)  # fmt: skip
+     control_lost, unplaceable, exclude, checkpoint, pinned, overlap) = _read_rest(body)  # fmt: skip
     state = OperationState(
         operation=name, project=project, phase=_PHASES[phase], op_seq=op_seq, generation=centre, round=round_,
         epoch=Epoch(generation, counter), environment=environment, placement=_PLACEMENTS[placement],
@@ -110,6 +114,7 @@ def _to_row(record: Any) -> Row:
         queue_timeout_ms=queue_timeout_ms, timer=_TIMERS[timer], due_at=due_at, queue_due=queue_due, cancel=cancel,
         cancel_forced=forced, control_lost=control_lost, unplaceable=unplaceable, exclude=exclude,
         decision_id=decision_id, contract_version=contract_version, valid_until=until, checkpoint=checkpoint,
+        pinned=pinned, overlap=overlap,
     )  # fmt: skip
     return Row(state, sha)
 
@@ -127,6 +132,18 @@ async def load_due(tx: Tx, operations: Iterable[str], now: int) -> dict[str, Row
 async def load_active(tx: Tx, environment: str, *, after: str = FIRST_ID, limit: int = 100_000) -> dict[str, Row]:
     """Read and lock what an environment may know of, in the order of ids, beginning after one."""
     return _rows(await tx.fetch(_OF_ENVIRONMENT, environment, after, limit))
+
+
+async def peek_active(tx: Tx, environment: str) -> list[OperationState]:
+    """Read without a lock what an environment may know of, for showing."""
+    records: Sequence[Any] = await tx.fetch(_PEEK, environment)
+    return [_to_row(record).state for record in records]
+
+
+async def peek(tx: Tx, operation: str) -> OperationState | None:
+    """Read one operation without a lock, for showing."""
+    record: Any = await tx.fetchrow(_PEEK_ONE, operation)
+    return None if record is None else _to_row(record).state
 
 
 def _rows(records: Sequence[Any]) -> dict[str, Row]:
