@@ -19,11 +19,11 @@ def write_private(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
-def seconds(text: str, option: str = "--timeout") -> float | None:
-    """Return the seconds of `30s`, `5m`, `1h` or `90`; None for an empty text."""
+def seconds(text: str, option: str = "--timeout", also: str = "") -> float | None:
+    """Return the seconds of `30s`, `5m`, `1h` or `90`; None for an empty text. `also` names what else is taken."""
     if not text:
         return None
     found = _TIME.fullmatch(text.strip())
     if not found:
-        raise CliError(f"{option} {text!r}: expected a time such as 30s, 5m or 1h", Exit.INVALID)
+        raise CliError(f"{option} {text!r}: expected a time such as 30s, 5m or 1h{also}", Exit.INVALID)
     return float(found[1]) * _UNIT_S[found[2] or "s"]

@@ -69,7 +69,7 @@ def since(text: str) -> str:
         return ""
     at = output.moment(text)
     if at is None:
-        at = datetime.now(UTC) - timedelta(seconds=seconds(text, "--since") or 0)
+        at = datetime.now(UTC) - timedelta(seconds=seconds(text, "--since", ", or a date") or 0)
     return at.isoformat()
 
 

@@ -55,7 +55,11 @@ def up(
             return
         _say_ready(directory.root, state, link, f"Stop with `landbridge down{_option(directory.root)}`.")
 
-    (run_detached if detach else run_here)(options, note, ready)
+    if detach:
+        run_detached(options, note, ready)
+    else:
+        run_here(options, note, ready)
+        print("stopped")
 
 
 def _say_ready(root: Path, state: dict[str, Any], link: str, stop: str) -> None:
