@@ -21,6 +21,9 @@ from landbridge.domain.queues import Bucket, Plan, Ticket, Turn, Wait, turn
 PATIENCE = timedelta(minutes=5)
 
 
+Line = list[tuple[int, str]]  # a heap of buckets by the position of their oldest operation
+
+
 class Admitted(NamedTuple):
     """One operation that was admitted, with what it is charged."""
 
@@ -159,22 +162,27 @@ class Admission:
             if due is not None and due.timer == at:
                 due.timer = None
                 self._awake.add(key)
-        turns = self._turns()
+        lines = self._lines()
+        turns = [(self._turn(line), line) for line in lines]
+        heapq.heapify(turns)
         admitted: list[Admitted] = []
         while turns and len(admitted) < most:
-            planned = heapq.heappop(turns)
-            bucket = self.buckets[planned[-1]]
-            current = turn(bucket, self.ledger, self.limits)
-            if current > planned and turns and current > turns[0]:
-                heapq.heappush(turns, current)  # its project was given something meanwhile: it is another one's turn
+            planned, line = heapq.heappop(turns)
+            current = self._turn(line)
+            if current > planned and turns and current > turns[0][0]:
+                heapq.heappush(turns, (current, line))  # its project was given something meanwhile: another one's turn
                 continue
+            bucket = self.buckets[line[0][1]]
             found = self._try(bucket, now)
-            if found is None:
-                continue
-            admitted.append(found)
-            if bucket.tickets:
-                heapq.heappush(turns, turn(bucket, self.ledger, self.limits))
-        self._awake.update(left[-1] for left in turns)
+            if found is not None:
+                admitted.append(found)
+            if found is not None and bucket.tickets:
+                heapq.heapreplace(line, (bucket.tickets[0].position, bucket.key))
+            else:
+                heapq.heappop(line)
+            if line:
+                heapq.heappush(turns, (self._turn(line), line))
+        self._awake.update(key for _, line in turns for _, key in line)
         return admitted
 
     @property
@@ -187,16 +195,23 @@ class Admission:
         """Return when time alone may let an operation go: it stops holding out for a better environment."""
         return self._timers[0][0] if self._timers else None
 
-    def _turns(self) -> list[Turn]:
-        turns: list[Turn] = []
+    def _lines(self) -> list[Line]:
+        """Put awake buckets in lines of one priority and project each: within a line, age alone decides."""
+        lines: dict[tuple[int, str, float], Line] = {}
         for key in self._awake:
             bucket = self.buckets.get(key)
             if bucket is not None and bucket.tickets:
                 bucket.full = {}
-                turns.append(turn(bucket, self.ledger, self.limits))
+                plan = bucket.plan
+                line = lines.setdefault((plan.priority, plan.project, plan.weight), [])
+                line.append((bucket.tickets[0].position, key))
         self._awake = set()
-        heapq.heapify(turns)
-        return turns
+        for line in lines.values():
+            heapq.heapify(line)
+        return list(lines.values())
+
+    def _turn(self, line: Line) -> Turn:
+        return turn(self.buckets[line[0][1]], self.ledger, self.limits)
 
     # -- one turn -----------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from landbridge_ranking.desk import Desk
 from landbridge_ranking.results import Results
 
 # One pass admits so many at most; what is left is admitted by the next, at once.
-MOST_ADMITTED: Final = 2000
+MOST_ADMITTED: Final = 10_000
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -12,7 +12,7 @@ from landbridge.domain.admission import Admission, Admitted
 from landbridge.domain.catalogue import Catalogue
 from landbridge.domain.ledger import Amounts, Ledger, Limit, Limits, ScopeKind
 from landbridge.domain.placement import Ranking, Route, ScoreCard, order
-from landbridge.domain.queues import Plan, Ticket, WaitReason
+from landbridge.domain.queues import Plan, Ticket, WaitReason, turn
 from support.deciding import NOW, a_catalogue
 
 QUEUES: dict[str, Any] = {
@@ -208,6 +208,65 @@ class Queues(RuleBasedStateMachine):
 
 Queues.TestCase.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
 TestQueues = Queues.TestCase
+
+
+def naive(admission: Admission) -> list[str]:
+    """Admit by looking at every bucket before every single step: the rule, word for word."""
+    order_: list[str] = []
+    blocked: set[str] = set()
+    while True:
+        ready = [b for b in admission.buckets.values() if b.tickets and b.key not in blocked]
+        if not ready:
+            return order_
+        best = min(ready, key=lambda bucket: turn(bucket, admission.ledger, admission.limits))
+        best.full = {}
+        found = admission._try(best, NOW)
+        if found is None:
+            blocked.add(best.key)
+        else:
+            order_.append(found.ticket.operation)
+
+
+@given(
+    arrivals=st.lists(
+        st.tuples(
+            st.sampled_from(("training", "batch", "rest")),
+            st.sampled_from(("a", "b", "c")),
+            st.sampled_from(AMOUNTS),
+            st.sampled_from((0, 0, 5)),
+        ),
+        max_size=30,
+    )
+)
+@settings(max_examples=100, deadline=None)
+def test_a_pass_admits_in_exactly_the_order_of_the_rule(arrivals: list[tuple[str, str, Amounts, int]]) -> None:
+    twins = [an_admission(QUEUES, CAPACITY, PROJECTS) for _ in range(2)]
+    for number, (queue, project, amounts, priority) in enumerate(arrivals):
+        key = f"{queue}-{project}-{sorted(amounts.items())}-{priority}"
+        for admission in twins:
+            if key not in admission.buckets:
+                weight = 2.0 if project == "a" else 1.0
+                admission.set_plan(key, a_plan(queue, project, amounts, priority=priority, weight=weight))
+            admission.arrive(key, [Ticket(f"op{number}", 1, number, NOW)])
+    assert names_of(twins[0].admit(NOW)) == naive(twins[1])
+
+
+def test_many_shapes_of_one_project_cost_no_more_than_one() -> None:
+    admission = an_admission(capacity={"x": {}})
+    for number in range(300):
+        admission.set_plan(f"k{number:03}", a_plan("default", environments={"x": 1.0}))
+        admission.arrive(f"k{number:03}", [Ticket(f"op{number}-{i}", 1, i * 300 + number, NOW) for i in range(10)])
+    turns = 0
+    count = admission._turn
+
+    def counted(line: Any) -> Any:
+        nonlocal turns
+        turns += 1
+        return count(line)
+
+    admission._turn = counted  # type: ignore[method-assign]
+    assert len(admission.admit(NOW, most=3000)) == 3000
+    assert turns < 10_000
 
 
 def test_priority_goes_first_then_the_smaller_share_then_age() -> None:
