@@ -69,9 +69,11 @@ class Stage:
         kind = event_type(package, type(body).__name__)
         await publish_batch(self.bus, stream, [Outbound(subject, kind, msgspec.json.encode(body), about)])
 
-    async def accept(self, name: str = "train", project: str = PROJECT, **lifecycle: Any) -> str:
+    async def accept(
+        self, name: str = "train", project: str = PROJECT, *, operation: str = "", **lifecycle: Any
+    ) -> str:
         """Say that intake has accepted an operation; return its id."""
-        operation, body = str(uuid4()), effective(name, project, **lifecycle)
+        operation, body = operation or str(uuid4()), effective(name, project, **lifecycle)
         accepted = event_v1.OperationAccepted(
             operation=operation,
             project=project,

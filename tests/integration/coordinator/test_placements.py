@@ -2,9 +2,11 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import msgspec
 
+from landbridge.bus.declare import api
 from landbridge.schema.wire import event_v1, report_v1
 from landbridge_dispatch.coordinator.service import CoordinatorService
 from support.coordinator_stage import PROJECT, Stage, an_epoch, effective
@@ -32,6 +34,27 @@ async def test_an_operation_goes_from_accepted_to_completed(
     assert told[2].verdict is event_v1.ReportVerdict.ACCEPTED
     settled = await stage.ordered("a", "settle")
     assert [(item.operation, item.epoch) for item in settled] == [ref]
+
+
+async def test_what_overtakes_the_beginning_of_its_operation_is_not_dropped(
+    coordinator: CoordinatorService, stage: Stage, join: Join
+) -> None:
+    """The beginning may be in the hands of a replica that was killed, and comes back only after the ack wait."""
+    a = await join("a")
+    decided, cancelled = str(uuid4()), str(uuid4())
+    await stage.decide([decided], "a")
+    await stage.cancel(cancelled)
+
+    async def put_off_for_long() -> bool:
+        infos = [await api(stage.bus, f"CONSUMER.INFO.{stream}.coordinator") for stream in ("OPERATIONS", "INTENTS")]
+        return all(int(info["delivered"]["consumer_seq"]) >= 10 for info in infos)
+
+    await wait_until(put_off_for_long, "both were put off for longer than a hesitation", timeout_s=30, every_s=0.1)
+    await stage.accept(operation=decided)
+    await stage.accept(operation=cancelled)
+    await a.run(decided)
+    await stage.until(decided, "pending", "running")
+    await stage.until(cancelled, "cancelled")
 
 
 async def test_an_offer_carries_the_accepted_bytes(coordinator: CoordinatorService, stage: Stage, join: Join) -> None:

@@ -19,9 +19,10 @@ from landbridge_dispatch.coordinator.session import Session
 
 log = logs.get(__name__)
 
-# The event that begins an operation may be behind in another replica's hands; after this many deliveries it is not.
-_PATIENCE = 8
-_SOON_S = 0.25
+# The event that begins an operation may be behind, in another replica's hands; when that replica was killed, the broker
+# gives it to somebody else only after its acknowledgement time, and perhaps to the next one that is killed.
+_SOON_S, _SOON_DELIVERIES = 0.25, 8
+_LATER_S, _PATIENCE_DELIVERIES = 2.0, 150
 _cancel = msgspec.json.Decoder(request_v1.Cancel)
 
 Parsed = wire.Accepted | wire.Waiting | wire.Decided
@@ -98,13 +99,23 @@ def _operations(content: Parsed) -> Iterable[str]:
 
 def _require_known(session: Session, parsed: Iterable[tuple[Inbound, Parsed]]) -> None:
     """Have messages about operations that did not begin here yet delivered again; the others of the batch go on."""
-    early = [
-        message.id
-        for message, content in parsed
-        if message.deliveries < _PATIENCE and any(session.state(name) is None for name in _operations(content))
-    ]
-    if early:
-        raise TransientFailure(_SOON_S, "an operation is not known yet", offenders=early)
+    await_beginning(
+        message for message, content in parsed if any(session.state(name) is None for name in _operations(content))
+    )
+
+
+def await_beginning(early: Iterable[Inbound]) -> None:
+    """Put off messages whose operation is not known yet: shortly at first, for minutes in all.
+
+    Returns when none is to be put off any more. Raises TransientFailure.
+    """
+    waiting = list(early)
+    soon = [message.id for message in waiting if message.deliveries < _SOON_DELIVERIES]
+    if soon:
+        raise TransientFailure(_SOON_S, "an operation is not known yet", offenders=soon)
+    later = [message.id for message in waiting if message.deliveries < _PATIENCE_DELIVERIES]
+    if later:
+        raise TransientFailure(_LATER_S, "an operation is not known yet", offenders=later)
 
 
 def _decide(session: Session, decided: wire.Decided) -> None:
@@ -199,13 +210,7 @@ class IntentsHandler:
         parsed = [(message, _read_cancel(message)) for message in batch]
         session = self._core.session(tx)
         await session.load(cancel.operation for _, cancel in parsed)
-        early = [
-            message.id
-            for message, cancel in parsed
-            if session.state(cancel.operation) is None and message.deliveries < _PATIENCE
-        ]
-        if early:
-            raise TransientFailure(_SOON_S, "an operation is not known yet", offenders=early)
+        await_beginning(message for message, cancel in parsed if session.state(cancel.operation) is None)
         for message, cancel in parsed:
             state = session.state(cancel.operation)
             if state is None:
