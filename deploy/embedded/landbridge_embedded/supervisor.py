@@ -38,6 +38,7 @@ from landbridge_embedded.services import (
 from landbridge_embedded.spawn import Job, Running, choose_spawner
 
 _SERVERS = ("nats", "nats-monitor", "postgres", "redis")
+_LABELS = {"postgres": "PostgreSQL", "nats": "NATS", "redis": "Valkey"}
 _WARM_SHARE = 0.4  # of the patience with environments that were just registered
 _DRAIN_S = 20.0  # a little more than the services give themselves
 
@@ -150,7 +151,8 @@ class Supervisor:
             raise group.exceptions[0] from None
         for name, keeper in self._servers.keepers.items():
             self._run_keeper(name, keeper)
-        self._note(f"PostgreSQL, NATS and Valkey run ({time.monotonic() - started:.1f} s)")
+        names = [label for name, label in _LABELS.items() if name in self._servers.keepers] or ["your servers"]
+        self._note(f"{', '.join(names)} run ({time.monotonic() - started:.1f} s)")
 
     async def _broker_accounts(self) -> str:
         """Make keys and credentials; return the broker's configuration of them."""
@@ -160,10 +162,15 @@ class Supervisor:
 
     async def _prepare(self) -> None:
         """Bring schemas and streams to what this release needs."""
-        module = self._options.prepare_module
+        module, creds = self._options.prepare_module, self._data.creds / "streams.creds"
+        if self._options.external.nats_url and not creds.exists():
+            raise EmbeddedError(
+                f"LANDBRIDGE_NATS_URL is set: expected the services' credentials for it in {creds.parent} "
+                "(streams.creds, intake.creds, …), found none; put them there, or unset it to have a NATS started here"
+            )
         environ = {
             **service_environ(ServiceSpec("prepare", module), self._addresses(), self._data),
-            "LANDBRIDGE_NATS_CREDS": str(self._data.creds / "streams.creds"),
+            "LANDBRIDGE_NATS_CREDS": str(creds),
             "LANDBRIDGE_STORE_DIR": str(self._data.root / "nats"),
         }
         await self._run_once("prepare", module, environ)
