@@ -176,7 +176,7 @@ async def test_down_leaves_no_process_and_up_shows_the_same_operations(machine: 
 
 
 async def test_kill_9_leaves_no_service_and_the_next_up_adopts_what_runs(machine: Machine) -> None:
-    operation, started = machine.submit_long("survivor", 20)
+    operation, started = machine.submit_long("survivor", 12)
     await wait_until(started.exists, "the work has begun", timeout_s=30)
     state = machine.data.read_state()
     assert state is not None
@@ -193,7 +193,7 @@ async def test_kill_9_leaves_no_service_and_the_next_up_adopts_what_runs(machine
 
 
 async def test_work_is_kept_over_down_and_up_if_asked_for(machine: Machine) -> None:
-    operation, started = machine.submit_long("kept", 15)
+    operation, started = machine.submit_long("kept", 10)
     await wait_until(started.exists, "the work has begun", timeout_s=30)
     assert machine.run("down", "--keep-workloads").code == 0
     assert machine.pids()
