@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from landbridge.cli import output
 from landbridge.cli.exits import CliError, Exit
 from landbridge.cli.files import seconds
-from landbridge.cli.listing_common import empty
+from landbridge.cli.listing_empty import empty
 from landbridge.cli.listing_environments import show_contract, show_environment, show_environments
 from landbridge.cli.listing_operations import show_operation, show_operations
 from landbridge.cli.options import Format

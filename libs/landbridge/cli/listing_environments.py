@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from landbridge.cli import output
-from landbridge.cli.listing_common import asked, empty
+from landbridge.cli.listing_empty import empty
 from landbridge.cli.options import Format
 from landbridge.cli.output import Column
+from landbridge.cli.running import asked
 
 if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient

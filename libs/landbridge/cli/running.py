@@ -37,6 +37,16 @@ def call(data: Path | None, context: str, work: "Callable[[HttpClient], Coroutin
         raise SystemExit(_INTERRUPTED) from None
 
 
+async def asked(client: "HttpClient", path: str) -> dict[str, Any]:
+    """Return what the coordinator knows; nothing where it does not answer or has not heard of it."""
+    from landbridge.client.errors import LandbridgeError
+
+    try:
+        return dict(await client.read(path))
+    except LandbridgeError:
+        return {}
+
+
 def guard(run: Callable[[], None]) -> int:
     """Run the command line; print errors as text on standard error; the exit code."""
     try:

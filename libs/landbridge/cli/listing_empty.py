@@ -1,9 +1,4 @@
-"""What all lists share."""
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from landbridge.client.http_client import HttpClient
+"""What lists say when there is nothing to list."""
 
 _EMPTY = {
     "operation": "no operations{filtered}; submit one with `landbridge submit FILE`",
@@ -16,13 +11,3 @@ _EMPTY = {
 def empty(kind: str, filtered: bool = False) -> str:
     text = _EMPTY.get(kind, f"no {kind} documents yet; make one with `landbridge apply FILE`")
     return text.replace("{filtered}", " that fit" if filtered else " yet" if kind == "operation" else "")
-
-
-async def asked(client: "HttpClient", path: str) -> dict[str, Any]:
-    """Return what the coordinator knows; nothing where it does not answer or has not heard of it."""
-    from landbridge.client.errors import LandbridgeError
-
-    try:
-        return dict(await client.read(path))
-    except LandbridgeError:
-        return {}
