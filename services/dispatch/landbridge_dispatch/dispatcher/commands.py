@@ -15,6 +15,7 @@ from landbridge.bus.consume import Consumer
 from landbridge.bus.envelope import Inbound
 from landbridge.domain.ownership import environment_model as own
 from landbridge.runtime import logs
+from landbridge.runtime.telemetry import Telemetry
 from landbridge.schema.wire import command_v1 as wire
 from landbridge_dispatch.dispatcher.desk import Desk, Item
 from landbridge_dispatch.dispatcher.offers import OfferDoor
@@ -60,7 +61,9 @@ class Commands:
         *,
         plan: Callable[[wire.ProbePlan], Awaitable[None]],
         verify: Callable[[Sequence[str]], None],
+        telemetry: Telemetry,
     ) -> None:
+        self._telemetry = telemetry
         self._consumer = consumer
         self._desk = desk
         self._door = door
@@ -71,10 +74,13 @@ class Commands:
         """Take, carry out, acknowledge, until cancelled."""
         while True:
             batch = await self._consumer.take()
-            for message in batch:
+            spans, inside = self._telemetry.begin(batch, self._consumer.durable)
+            for message in inside:
                 # Fed one by one, in their order; carried out together.
                 self._desk.feed(await self._read(message))
             await self._desk.done([])
+            if spans is not None:
+                spans.end()
             await self._consumer.ack(batch)
 
     async def _read(self, message: Inbound) -> list[Item]:

@@ -11,6 +11,7 @@ import msgspec
 from landbridge.domain.ownership import environment_model as own
 from landbridge.domain.ownership.policy import Disconnection
 from landbridge.runtime import logs
+from landbridge.runtime.telemetry import mint
 from landbridge.schema.wire.command_v1 import Offer
 from landbridge_dispatch.dispatcher.clocks import boot_ms
 from landbridge_dispatch.dispatcher.desk import Desk, Item
@@ -64,7 +65,9 @@ class OfferDoor:
                 items.append((offer.operation, own.Offer(epoch)))
                 continue
             try:
-                work = self._read(offer, traceparent)
+                # A list has the context of one of its causes at most; an operation's own trace is found by its id.
+                context = traceparent if traceparent and len(offers) == 1 else mint(offer.operation)
+                work = self._read(offer, context)
             except RefusedError as refusal:
                 items.append(self._refused(SlotKey(offer.operation, epoch), refusal))
                 continue

@@ -182,7 +182,14 @@ class Dispatcher:
         self.consumer = Consumer(bus, durable.stream, durable.name, durable.filters)
         queries = Queries(self.executor, self.site.find)
         await bus.respond(subjects.every("query", self.environment), queries.answer)
-        commands = Commands(self.consumer, self.desk, self.door, plan=self._take_plan, verify=self.prober.verify)
+        commands = Commands(
+            self.consumer,
+            self.desk,
+            self.door,
+            plan=self._take_plan,
+            verify=self.prober.verify,
+            telemetry=self.telemetry,
+        )
         work = {
             "reporter": self.reporter.run(bus),
             "claimer": self.claimer.run(bus),

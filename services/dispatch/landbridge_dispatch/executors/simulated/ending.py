@@ -8,6 +8,7 @@ import msgspec
 from landbridge.schema.wire import report_v1 as wire
 from landbridge_dispatch.executors.local.evidence import accepted_exit_codes, judge_acceptance
 from landbridge_dispatch.executors.local.outcome import Ending, judge
+from landbridge_dispatch.executors.protocol import Chunk
 from landbridge_dispatch.executors.simulated.model import COMMAND, Plan, parse_directives
 from landbridge_dispatch.specification import Spec
 
@@ -83,6 +84,13 @@ def remains_of(plan: Plan, contents: Contents, cause: str) -> Remains:
 def output_bytes(path: str) -> bytes:
     """Return the made-up content of an output."""
     return f"simulated output {path}\n".encode()
+
+
+def cut(body: bytes, offset: int, limit: int, tail: int, *, ended: bool) -> Chunk:
+    """Return a piece of made-up content, as a piece of a file would be."""
+    start = max(0, len(body) - tail) if tail else min(offset, len(body))
+    data = body[start : start + limit]
+    return Chunk(data, start + len(data), ended and start + len(data) >= len(body))
 
 
 def _output(place: tuple[str, str]) -> wire.OutputRef:

@@ -1,8 +1,6 @@
 """The simulated executor: everything happens in the dispatcher's process, by one timer over one heap."""
 
 import asyncio
-import heapq
-import itertools
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
@@ -34,14 +32,14 @@ from landbridge_dispatch.executors.protocol import (
     Work,
 )
 from landbridge_dispatch.executors.resolution import check_acceptance
-from landbridge_dispatch.executors.simulated.ending import contents_of, output_bytes
+from landbridge_dispatch.executors.simulated.ending import contents_of, cut, output_bytes
 from landbridge_dispatch.executors.simulated.journal import Journal
 from landbridge_dispatch.executors.simulated.model import Model, Plan
 from landbridge_dispatch.executors.simulated.slot import BURIED_PLAN, Slot, read_slots
+from landbridge_dispatch.executors.simulated.timers import Timers
 
 JOURNAL_FILE = "simulated.journal"
 _MS_NS = 1_000_000
-TICK_MS = 5
 COMPACT_BYTES = 64 * 2**20
 _START, _FINISH, _TIMEOUT, _KILL, _LEASE, _CHECKPOINT = range(6)
 
@@ -58,10 +56,7 @@ class SimulatedExecutor:
         self._start_wait_ms = units.parse_duration(bindings.executor.start_wait)
         self._journal = Journal(Path(bindings.home) / JOURNAL_FILE)
         self._slots: dict[SlotKey, Slot] = {}
-        self._heap: list[tuple[int, int, int, Slot]] = []
-        self._numbers = itertools.count()
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0
+        self._timers = Timers(self._due)
         self._changed: dict[SlotKey, Slot] = {}
         self._wake = asyncio.Event()
         self._lease = NO_LEASE
@@ -83,11 +78,10 @@ class SimulatedExecutor:
             if slot.phase is SlotPhase.RUNNING:
                 self._schedule_run(slot)
                 if slot.stopping:
-                    self._push(_now_ms(), _KILL, slot)
+                    self._timers.add(_now_ms(), _KILL, slot)
 
     async def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timers.close()
         self._journal.close()
 
     def hold_lease(self, lease: HeldLease) -> None:
@@ -159,7 +153,7 @@ class SimulatedExecutor:
             if slot is not None and slot.phase is SlotPhase.CREATED and not slot.wait_until_ms:
                 slot.wait_until_ms = now + slot.plan.delay_ms + self._start_wait_ms
                 if slot.plan.delay_ms:
-                    self._push(now + slot.plan.delay_ms, _START, slot)
+                    self._timers.add(now + slot.plan.delay_ms, _START, slot)
                 else:
                     self._start(slot, now)
         self._journal.flush()
@@ -175,45 +169,26 @@ class SimulatedExecutor:
         elif verdict is StartVerdict.NEVER or now >= slot.wait_until_ms:
             self._entomb(slot, "no-lease")
         else:
-            self._push(now + 100, _START, slot)
+            self._timers.add(now + 100, _START, slot)
 
     def _schedule_run(self, slot: Slot) -> None:
         plan, started = slot.plan, slot.started_ms
-        self._push(started + plan.duration_ms, _FINISH, slot)
+        self._timers.add(started + plan.duration_ms, _FINISH, slot)
         if plan.timeout_ms and plan.timeout_ms < plan.duration_ms:
-            self._push(started + plan.timeout_ms, _TIMEOUT, slot)
+            self._timers.add(started + plan.timeout_ms, _TIMEOUT, slot)
         if plan.checkpoint_after_ms >= 0:
-            self._push(started + plan.checkpoint_after_ms, _CHECKPOINT, slot)
+            self._timers.add(started + plan.checkpoint_after_ms, _CHECKPOINT, slot)
         if slot.policy.self_stopping:
-            self._push(self._lease.valid_until, _LEASE, slot)
+            self._timers.add(self._lease.valid_until, _LEASE, slot)
 
-    # -- the timer -----------------------------------------------------------------------------------------------------
+    # -- what happens by itself ----------------------------------------------------------------------------------------
 
-    def _push(self, due_ms: int, kind: int, slot: Slot) -> None:
-        # In steps, so that what is due at nearly the same time is one batch.
-        due_ms = -(-due_ms // TICK_MS) * TICK_MS
-        heapq.heappush(self._heap, (due_ms, next(self._numbers), kind, slot))
-        if self._timer is None or due_ms < self._timer_at:
-            self._arm(due_ms)
-
-    def _arm(self, due_ms: int) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = due_ms
-        delay_s = max(0, due_ms - _now_ms()) / 1000
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self._fire)
-
-    def _fire(self) -> None:
-        self._timer = None
+    def _due(self, due: list[tuple[int, Slot]]) -> None:
         now = _now_ms()
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            _, _, kind, slot = heapq.heappop(heap)
+        for kind, slot in due:
             if slot.phase not in FINAL:
                 self._happen(kind, slot, now)
         self._journal.flush()
-        if heap and (self._timer is None or heap[0][0] < self._timer_at):
-            self._arm(heap[0][0])
 
     def _happen(self, kind: int, slot: Slot, now: int) -> None:
         if kind == _FINISH:
@@ -236,9 +211,9 @@ class SimulatedExecutor:
         """Stop the work in time if the lease is not renewed; its whole patience counts from the lease's end."""
         ends = self._lease.valid_until
         if now < ends:
-            self._push(ends, _LEASE, slot)
+            self._timers.add(ends, _LEASE, slot)
         elif now < ends + slot.policy.within_ms:
-            self._push(min(now + 1000, ends + slot.policy.within_ms), _LEASE, slot)
+            self._timers.add(min(now + 1000, ends + slot.policy.within_ms), _LEASE, slot)
         else:
             self._finish(slot, "self-stopped")
 
@@ -292,7 +267,7 @@ class SimulatedExecutor:
             slot.stopping = slot.stopping or order.reason
             self._note(slot, "x", slot.stopping)
             wait_ms = order.grace_ms if slot.plan.ignore_term and not order.force else 0
-            self._push(now + wait_ms, _KILL, slot)
+            self._timers.add(now + wait_ms, _KILL, slot)
 
     async def bury(self, burials: Sequence[Burial]) -> None:
         for burial in burials:
@@ -352,11 +327,7 @@ class SimulatedExecutor:
 
     async def logs(self, key: SlotKey, *, offset: int = 0, limit: int = 65_536, tail: int = 0) -> Chunk | None:
         slot = self._slots.get(key)
-        if slot is None:
-            return None
-        text = (slot.plan.log or "simulated: started") + "\n" if slot.started_at else ""
-        text += f"simulated: ended {slot.reason or 'as declared'}\n" if slot.remains is not None else ""
-        return _slice(text.encode(), offset, limit, tail, ended=slot.ended)
+        return None if slot is None else cut(slot.log(), offset, limit, tail, ended=slot.ended)
 
     async def outputs(self, key: SlotKey) -> dict[str, list[OutputFile]] | None:
         slot = self._slots.get(key)
@@ -368,7 +339,7 @@ class SimulatedExecutor:
     async def output_chunk(self, key: SlotKey, name: str, *, offset: int = 0, limit: int = 65_536) -> Chunk | None:
         slot = self._slots.get(key)
         output = slot.remains.outputs.get(name) if slot is not None and slot.remains is not None else None
-        return None if output is None else _slice(output_bytes(output.path), offset, limit, 0, ended=True)
+        return None if output is None else cut(output_bytes(output.path), offset, limit, 0, ended=True)
 
     def know(self, contract: Contract) -> None:
         roles = contract.boundaries.identity.roles if contract.boundaries.identity is not None else {}
@@ -386,12 +357,6 @@ class SimulatedExecutor:
         amount = claimed_amount(probe) if probe.kind == probe_kinds.CAPACITY else None
         detail = "declared by the model, not observed"
         return Finding(EvidenceResult.PROVEN, "simulated", detail, proven=amount, claimed=amount)
-
-
-def _slice(body: bytes, offset: int, limit: int, tail: int, *, ended: bool) -> Chunk:
-    start = max(0, len(body) - tail) if tail else min(offset, len(body))
-    data = body[start : start + limit]
-    return Chunk(data, start + len(data), ended and start + len(data) >= len(body))
 
 
 def _now_ms() -> int:

@@ -128,6 +128,12 @@ class Slot(msgspec.Struct, kw_only=True):
         remains = self.remains
         return remains is not None and (remains.ending.outcome, self.reason) == (report.outcome, report.reason)
 
+    def log(self) -> bytes:
+        """Return what it would have written so far."""
+        text = (self.plan.log or "simulated: started") + "\n" if self.started_at else ""
+        text += f"simulated: ended {self.reason or 'as declared'}\n" if self.remains is not None else ""
+        return text.encode()
+
     def view(self) -> SlotView:
         """Return the slot as it stands."""
         return SlotView(
