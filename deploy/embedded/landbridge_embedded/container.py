@@ -9,8 +9,8 @@ Keys of the broker are needed by `state` and contract-verifier only; a dispatche
 """
 
 import asyncio
+import importlib
 import os
-import runpy
 import secrets
 import sys
 from collections.abc import Callable, Mapping
@@ -117,11 +117,11 @@ async def _register(data: DataDirectory) -> None:
 
 
 def become(module: str, environ: Mapping[str, str]) -> None:
-    """Go on as `module` with exactly that environment."""
+    """Go on as `module` with exactly that environment; the process ends with its exit code."""
     os.environ.clear()
     os.environ.update(environ)
     sys.argv = [module]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    sys.exit(importlib.import_module(module).main())
 
 
 def main() -> int:
