@@ -57,7 +57,7 @@ PRELOAD = (
 # The dashboard signs sessions; the services whose answers its pages show accept them.
 _READ_BY_BROWSERS = frozenset({"dashboard", "lineage", "alerting", "coordinator"})
 # Services that others call over HTTP; each learns their addresses.
-_CALLED = ("intake", "lineage", "contract-verifier", "coordinator", "alerting", "dashboard")
+_CALLED = ("intake", "eligibility", "ranking", "lineage", "contract-verifier", "coordinator", "alerting", "dashboard")
 
 _PASSED = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH"}

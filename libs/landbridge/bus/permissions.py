@@ -62,6 +62,7 @@ SERVICES: Final[dict[str, Grant]] = {
             *_commands("offer", "withdraw", "stop", "settle"),
         ),
         answers=(subjects.lease("*"), subjects.claim("*")),
+        administers=(f"STREAM.INFO.{streams.OPERATIONS}",),  # to notice that the stream was lost
     ),
     "contract-verifier": Grant(
         writes=(

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from landbridge.cli import access, contexts, decisions, documents, environments, operations, server, site, submit
+from landbridge.cli import (
+    access,
+    contexts,
+    decisions,
+    documents,
+    environments,
+    operations,
+    recover,
+    server,
+    site,
+    submit,
+)
 from landbridge.cli.running import guard
 
 app = typer.Typer(
@@ -40,6 +51,7 @@ documents.add_to(app)
 submit.add_to(app)
 operations.add_to(app)
 decisions.add_to(app, environments.app)
+recover.add_to(app)
 app.add_typer(environments.app, name="env")
 app.add_typer(access.app, name="access")
 app.add_typer(site.app, name="site")

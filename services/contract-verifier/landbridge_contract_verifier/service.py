@@ -12,7 +12,7 @@ from landbridge.bus import accounts, streams, subjects
 from landbridge.bus.connection import Bus, BusSettings, connect
 from landbridge.bus.envelope import Inbound, Outbound
 from landbridge.bus.errors import BusError
-from landbridge.runtime import logs
+from landbridge.runtime import logs, republish
 from landbridge.runtime.service import Service, Subscription
 from landbridge.schema.wire.event_v1 import CatalogueEntry, EnvironmentLink
 from landbridge.store import StoreError, Tx
@@ -72,6 +72,7 @@ class ContractVerifierService(Service):
 
     def routes(self, app: FastAPI) -> None:
         add_routes(app, self)
+        republish.add_route(app, self)
 
     def _wake(self) -> None:
         self._due.set()

@@ -33,6 +33,9 @@ _TO_COORDINATOR = re.compile(
     r"environments/[^/]+/(declare-dead|reconciliation|disconnection)$|operations/[^/]+/(override|move|ownership)$"
     r"|(expiry|quarantine|recovery|audit)(/|$)"
 )
+_RECOVERY = re.compile(
+    r"recovery/(republish/)?(?P<service>intake|eligibility|ranking|coordinator|contract-verifier|lineage)$"
+)
 _TO_LINEAGE_WRITE = re.compile(r"plan$")
 
 
@@ -42,6 +45,9 @@ def owner_of(method: str, path: str, settings: DashboardSettings) -> str:
         return settings.contract_verifier_url
     if _TO_ALERTING.match(path):
         return settings.alerting_url
+    recovering = _RECOVERY.match(path)
+    if recovering:
+        return str(getattr(settings, f"{recovering['service'].replace('-', '_')}_url"))
     if _TO_COORDINATOR.match(path):
         return settings.coordinator_url
     if method in _READ:

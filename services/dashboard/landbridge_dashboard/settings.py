@@ -7,6 +7,8 @@ class DashboardSettings(Settings):
     """URLs without a trailing slash; the public address is only for links in messages."""
 
     intake_url: str = "http://127.0.0.1:8101"
+    eligibility_url: str = "http://127.0.0.1:8102"
+    ranking_url: str = "http://127.0.0.1:8103"
     lineage_url: str = "http://127.0.0.1:8106"
     contract_verifier_url: str = "http://127.0.0.1:8105"
     coordinator_url: str = "http://127.0.0.1:8104"

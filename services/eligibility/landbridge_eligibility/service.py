@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from landbridge.bus import streams, subjects
 from landbridge.bus.envelope import Inbound
+from landbridge.runtime import republish
 from landbridge.runtime.clock import Clock
 from landbridge.runtime.service import Service, Subscription
 from landbridge.runtime.settings import Settings
@@ -38,7 +39,8 @@ class EligibilityService(Service):
         self._reassessment: Reassessment | None = None
 
     def routes(self, app: FastAPI) -> None:
-        """None of its own: verdicts are read from lineage."""
+        """Only what every service has: verdicts are read from lineage."""
+        republish.add_route(app, self)
 
     async def prepare(self) -> None:
         self._reassessment = Reassessment(self.deciding, self.outbox, self.clock)

@@ -8,7 +8,7 @@ from landbridge.bus import streams, subjects
 from landbridge.bus.consume import Consumer
 from landbridge.bus.envelope import Inbound
 from landbridge.bus.errors import BusError
-from landbridge.runtime import logs
+from landbridge.runtime import logs, republish
 from landbridge.runtime.problems import ProblemError
 from landbridge.runtime.service import Service, Subscription
 from landbridge.store import TransientStoreError
@@ -60,6 +60,7 @@ class IntakeService(Service):
     def routes(self, app: FastAPI) -> None:
         add_operation_routes(app, self)
         add_document_routes(app, self)
+        republish.add_route(app, self)
 
     async def prepare(self) -> None:
         self._committer = Committer(self.database, self.outbox, self.acceptor, self.limits)

@@ -11,7 +11,7 @@ from landbridge.runtime import logs
 from landbridge.runtime.service import Service, Subscription
 from landbridge.runtime.settings import Settings
 from landbridge.store import StoreError
-from landbridge_lineage import counts
+from landbridge_lineage import api_recovery, counts
 from landbridge_lineage.api import add_routes
 from landbridge_lineage.api_live import add_live_routes
 from landbridge_lineage.facts import TYPES
@@ -50,6 +50,7 @@ class LineageService(Service):
     def routes(self, app: FastAPI) -> None:
         add_routes(app, self)
         add_live_routes(app, self)
+        api_recovery.add_routes(app, self)
 
     async def prepare(self) -> None:
         _GAPS.set_function(lambda: self.projector.gaps)

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from landbridge.bus import streams, subjects
 from landbridge.bus.consume import Consumer
 from landbridge.bus.envelope import Inbound
-from landbridge.runtime import logs
+from landbridge.runtime import logs, republish
 from landbridge.runtime.clock import Clock
 from landbridge.runtime.loop import Loop
 from landbridge.runtime.service import Service, Subscription
@@ -57,6 +57,7 @@ class RankingService(Service):
 
     def routes(self, app: FastAPI) -> None:
         add_routes(app, self)
+        republish.add_route(app, self)
 
     async def prepare(self) -> None:
         self._nudge = Nudge(self.desk, self.handler, self.outbox, self.clock)

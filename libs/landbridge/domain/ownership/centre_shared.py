@@ -107,6 +107,11 @@ def leave(
     """
     if state.cancel:
         return end(state, Phase.CANCELLED, reason="cancelled", message=message, report=report, extra=extra)
+    before: tuple[Effect, ...] = ()
+    if state.control_lost:
+        # It is no longer there, so that its environment is not heard is no longer true of it.
+        state, cleared = set_condition(state, Condition.CONTROL_LOST, False, reason)
+        before = (cleared,)
     had_started = state.placement is PlacementState.RUNNING
     returns = 0 if had_started else state.returns + 1
     if wait_ms < 0:
@@ -132,6 +137,7 @@ def leave(
     verdict = Verdict.NONE if report is None else Verdict.ACCEPTED
     name = phase.value if moved else "observed"
     effects: tuple[Effect, ...] = (
+        *before,
         event(state, name, reason=reason, message=message, report=report, verdict=verdict),
         *extra,
         freed,

@@ -12,7 +12,7 @@ from fastapi import Depends, FastAPI, Query, Request
 from landbridge.domain.ownership.epochs import Epoch, parse_epoch
 from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.problems import ProblemError
-from landbridge_dispatch.coordinator import audit, declarations, lost, quarantine, unknown_work
+from landbridge_dispatch.coordinator import audit, declarations, diagnosing, lost, quarantine, unknown_work
 from landbridge_dispatch.coordinator.acting import Outcome, read_order
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def add_routes(app: FastAPI, service: "CoordinatorService") -> None:
     _environments(app, service)
     _operations(app, service)
     _quarantine(app, service)
+    _recovery(app, service)
 
 
 def _reading(app: FastAPI, service: "CoordinatorService") -> None:
@@ -129,6 +130,19 @@ def _quarantine(app: FastAPI, service: "CoordinatorService") -> None:
         order = await read_order(request, dry_run=dry_run)
         key = (environment, operation, _epoch(epoch))
         return await deciding(service.core, key, principal.name, order.reason, dry_run=dry_run)
+
+
+def _recovery(app: FastAPI, service: "CoordinatorService") -> None:
+    admin = Depends(service.auth.require(Role.ADMIN))
+
+    @app.get("/v1/recovery")
+    async def diagnosis(_: Principal = admin) -> dict[str, Any]:
+        return await diagnosing.diagnose(service)
+
+    @app.post("/v1/recovery/generation")
+    async def generation(request: Request, dry_run: DryRun = False, principal: Principal = admin) -> Outcome:
+        order = await read_order(request, dry_run=dry_run)
+        return await diagnosing.begin_next(service, principal.name, order, dry_run=dry_run)
 
 
 def _epoch(text: str) -> Epoch:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.ownership.leases_centre import (
     EnvironmentLease,
+    Hello,
     LeaseAlarm,
     LeaseMessage,
     LeaseReply,
@@ -22,7 +23,7 @@ from landbridge.runtime.clock import Clock
 from landbridge.runtime.failpoints import failpoint
 from landbridge.runtime.outbox import Outbox, Written
 from landbridge.runtime.telemetry import stamp
-from landbridge.store import ContentionError, Database, Tx
+from landbridge.store import ContentionError, Database, StoreError, Tx
 from landbridge_dispatch.coordinator import environments
 from landbridge_dispatch.coordinator.declared import Specifications
 from landbridge_dispatch.coordinator.measures import alarms, links
@@ -33,6 +34,7 @@ log = logs.get(__name__)
 T = TypeVar("T")
 _TRIES = 8
 _PAUSE_S = 0.005
+_CENTRE_S = 1.0
 
 
 class Core:
@@ -62,6 +64,16 @@ class Core:
         row = await tx.fetchrow("select generation, recovering from centre")
         if row is not None:
             self.generation, self.recovering = row[0], row[1]
+
+    async def follow_centre(self) -> None:
+        """Keep up with a generation that another replica begins. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(_CENTRE_S)
+            try:
+                async with self.database.transaction(readonly=True) as tx:
+                    await self.read_centre(tx)
+            except StoreError as error:
+                log.info("centre_not_read", error=str(error))
 
     async def run(self, work: Callable[[Tx], Awaitable[tuple[T, Sequence[Outbound]]]], failing: str) -> T:
         """Run `work` in a transaction and return its result at the commit; its messages are published behind.
@@ -113,6 +125,8 @@ class Core:
                 case LeaseAlarm(kind, text):
                     alarms.labels(kind).inc()
                     log.error("lease_alarm", kind=kind, environment=after.environment, detail=text)
+                    if kind == "centre-behind" and isinstance(message, Hello):
+                        await environments.note_ahead(tx, after.environment, message.term)
         return after, decision.reply
 
 

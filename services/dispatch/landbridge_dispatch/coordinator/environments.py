@@ -83,6 +83,15 @@ async def regrant(tx: Tx, environment: str, term: int) -> None:
     )
 
 
+async def note_ahead(tx: Tx, environment: str, term: int) -> None:
+    """Keep that an environment holds a term which this database has never granted: it was restored."""
+    await tx.execute(
+        "update environment set ahead_term = $2, ahead_at = now() where environment = $1 and ahead_term < $2",
+        environment,
+        term,
+    )
+
+
 def link_event(lease: EnvironmentLease, now: int, ttl_ms: int) -> Outbound:
     """Return the whole current value of an environment's link."""
     heard = lease.link in (Link.CONNECTED, Link.RECONCILING)

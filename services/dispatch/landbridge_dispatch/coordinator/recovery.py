@@ -24,25 +24,30 @@ _FIRST = "00000000-0000-0000-0000-000000000000"
 
 async def begin_generation(core: Core, generation: int) -> bool:
     """Begin a generation unless it, or a later one, has begun. Returns whether it did."""
-
-    async def begin(tx: Tx) -> tuple[bool, list[Outbound]]:
-        await core.read_centre(tx)
-        if generation <= core.generation:
-            return False, []
-        events: list[Outbound] = []
-        leases = await environments.lock(tx, (await environments.all_leases(tx)).keys())
-        for lease in leases.values():
-            await core.tell_lease(tx, lease, BeginGeneration(generation), events)
-        await tx.execute("delete from inventory_part")
-        events += await _raise_all(core, tx, generation)
-        await tx.execute("update centre set generation = $1, recovering = true", generation)
-        core.generation, core.recovering = generation, True
-        return True, events
-
-    begun = await core.run(begin, "recovery")
+    begun = await core.run(lambda tx: begin(core, tx, generation), "recovery")
     if begun:
         log.warning("generation_begun", generation=generation)
     return begun
+
+
+async def begin(core: Core, tx: Tx, generation: int) -> tuple[bool, list[Outbound]]:
+    """Begin a generation inside a transaction; the process takes it over at the commit."""
+    if generation <= await tx.fetchval("select generation from centre for update"):
+        return False, []
+    events: list[Outbound] = []
+    leases = await environments.lock(tx, (await environments.all_leases(tx)).keys())
+    for lease in leases.values():
+        await core.tell_lease(tx, lease, BeginGeneration(generation), events)
+    await tx.execute("delete from inventory_part")
+    events += await _raise_all(core, tx, generation)
+    await tx.execute("update centre set generation = $1, recovering = true", generation)
+    await tx.execute("update environment set ahead_term = 0, ahead_at = null")
+
+    def take_over() -> None:
+        core.generation, core.recovering = generation, True
+
+    tx.after_commit(take_over)
+    return True, events
 
 
 async def _raise_all(core: Core, tx: Tx, generation: int) -> list[Outbound]:

@@ -4,6 +4,7 @@ from fastapi import FastAPI
 
 from landbridge.bus import streams, subjects
 from landbridge.bus.requests import respond
+from landbridge.runtime import republish
 from landbridge.runtime.service import Service, Subscription
 from landbridge_dispatch.coordinator.api import add_routes
 from landbridge_dispatch.coordinator.core import Core
@@ -56,6 +57,7 @@ class CoordinatorService(Service):
 
     def routes(self, app: FastAPI) -> None:
         add_routes(app, self)
+        republish.add_route(app, self)
 
     async def prepare(self) -> None:
         self.core = Core(self.database, self.outbox, self.clock, self.own.timing())
@@ -73,6 +75,7 @@ class CoordinatorService(Service):
             await begin_generation(self.core, self.own.begin_generation)
         async with self.database.transaction(readonly=True) as tx:
             await self.core.read_centre(tx)
+        self.spawn("follow-centre", self.core.follow_centre())
         self.spawn("serve", self._serve())
 
     async def _serve(self) -> None:
