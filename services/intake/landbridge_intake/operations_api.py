@@ -151,13 +151,13 @@ async def _admit(service: "IntakeService", principal: Principal, body: bytes) ->
 
     What is no document is let through: it will be answered with its problems.
     """
-    read = service.acceptor.preparer.read(body)
-    if not isinstance(read, Document):
+    project = service.acceptor.preparer.project_of(body)
+    if project is None:
         return
-    check(principal, Role.SUBMITTER, read.project)
-    limit = service.acceptor.view.submissions_per_minute(read.project)
-    if limit is not None and not await service.redis.allow(f"submit:{read.project}", limit=limit, window_s=60):
-        detail = f"the project {read.project} may submit {limit} operations a minute"
+    check(principal, Role.SUBMITTER, project)
+    limit = service.acceptor.view.submissions_per_minute(project)
+    if limit is not None and not await service.redis.allow(f"submit:{project}", limit=limit, window_s=60):
+        detail = f"the project {project} may submit {limit} operations a minute"
         raise ProblemError(429, "Too many requests", detail, headers={"Retry-After": "10"})
 
 

@@ -38,6 +38,14 @@ class Preparer:
         """Return what the bytes say, whatever the catalogue holds."""
         return self._entry(body, sha256(body).digest()).read
 
+    def project_of(self, body: bytes) -> str | None:
+        """Return the project that an acceptable document names by itself; None for what is no such document."""
+        known = self._templates.project_of(body)
+        if known:
+            return known
+        read = self.read(body)
+        return read.project if isinstance(read, Document) else None
+
     def prepare(self, body: bytes, catalogue: Catalogue, revision: int) -> Prepared:
         """Return what to store for a body, in the catalogue of that revision."""
         digest = sha256(body).digest()

@@ -70,17 +70,29 @@ class Templates:
 
     def match(self, body: bytes, revision: int) -> Ready | None:
         """Return what the long way would return for `body` in the catalogue of that revision; None if not known."""
+        for template, values in self._candidates(body):
+            if template.revision == revision:
+                return _filled(template, body, values)
+        return None
+
+    def project_of(self, body: bytes) -> str:
+        """Return the project that a document like one before names, in any catalogue; empty if not known."""
+        for template, values in self._candidates(body):
+            if _harmless(template.variables, [value.decode() for value in values]):
+                return template.ready.project
+        return ""
+
+    def _candidates(self, body: bytes) -> Iterator[tuple[_Template, list[bytes]]]:
         parts = _cut(body)
         if parts is None:
-            return None
+            return
         structure = b'"'.join(parts[0::2])
         for numbers in self._variables.get(structure, ()):
             key = _key(structure, parts, numbers)
             template = self._known.get(key)
-            if template is not None and template.revision == revision:
+            if template is not None:
                 self._known.move_to_end(key)
-                return _filled(template, body, [parts[number] for number in numbers])
-        return None
+                yield template, [parts[number] for number in numbers]
 
     def learn(self, body: bytes, revision: int, make: Make) -> None:
         """Remember an accepted body; make a template of it when its like comes for the second time."""
