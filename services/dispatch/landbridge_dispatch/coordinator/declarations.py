@@ -18,6 +18,7 @@ from landbridge.store import Tx
 from landbridge_dispatch.coordinator import audit, environments, rows
 from landbridge_dispatch.coordinator.acting import Order, Outcome, act, changes
 from landbridge_dispatch.coordinator.core import Core
+from landbridge_dispatch.coordinator.inventory import recover
 from landbridge_dispatch.coordinator.lost import environment_view
 
 log = logs.get(__name__)
@@ -35,12 +36,16 @@ async def declare_dead(core: Core, name: str, by: str, reason: str, *, dry_run: 
         before = session.states()
         for operation in before:
             session.decide(operation, model.DeclaredDead(name, by, reason))
+        await audit.record(tx, "declare-dead", by, reason, environment=name)
+        if core.recovering:
+            await recover(core, session)
         listed = await changes(tx, before, session.states())
-        count = sum(1 for operation, state in session.states().items() if state is not before[operation])
+        count = sum(
+            1 for operation, state in session.states().items() if operation in before and state is not before[operation]
+        )
         events = await session.finish()
         if session.raised:
             await core.tell_lease(tx, leases[name], RaiseTerm(), events)
-        await audit.record(tx, "declare-dead", by, reason, environment=name, operations=count)
         link = leases[name].link
         text = [f"Environment {name} is declared off: {count} operation(s) there are freed; its old grants are void."]
         if link is not Link.LOST:

@@ -19,6 +19,11 @@ from landbridge_dispatch.coordinator.session import Session
 
 log = logs.get(__name__)
 
+_DECLARED_DEAD = """
+select environment from audit where action = 'declare-dead'
+and id > coalesce((select max(id) from audit where action = 'begin-generation'), 0)
+"""
+
 
 async def take_inventory(
     core: Core,
@@ -47,7 +52,7 @@ async def take_inventory(
     )
     await _remember(session.tx, lease, session, items, quarantined)
     if core.recovering:
-        await _recover(core, session)
+        await recover(core, session)
     if not core.recovering:
         await session.tx.execute("delete from inventory_part where environment = $1", environment)
 
@@ -141,11 +146,15 @@ async def _remember(
     )
 
 
-async def _recover(core: Core, session: Session) -> None:
-    """After a restore: once every environment has shown what it holds, the highest epoch found decides."""
+async def recover(core: Core, session: Session) -> None:
+    """After a restore: once every environment has shown what it holds, the highest epoch found decides.
+
+    What a person has declared dead since the generation began is not waited for.
+    """
     tx = session.tx
-    await core.read_centre(tx)
-    if not core.recovering:
+    if not await tx.fetchval("select recovering from centre"):
+        await tx.execute("delete from inventory_part")
+        tx.after_commit(lambda: _end_recovery(core))
         return
     known = {row[0] for row in await tx.fetch("select environment from environment")} | set(core.verdicts.names())
     reconciled = {
@@ -154,18 +163,23 @@ async def _recover(core: Core, session: Session) -> None:
             "select environment from environment where reconciled_term = held_term and held_term > 0"
         )
     }
-    if known - reconciled:
-        log.warning("recovery_waits_for_environments", waiting=sorted(known - reconciled))
+    waiting = known - reconciled - {row[0] for row in await tx.fetch(_DECLARED_DEAD)}
+    if waiting:
+        log.warning("recovery_waits_for_environments", waiting=sorted(waiting))
         return
     bodies = await tx.fetch("select environment, body from inventory_part")
     best = highest_slots(item for name, body in bodies for item in read_items(body, name))
-    waiting = await tx.fetch("select id::text from operation where active and placement = 'recovering'")
-    await session.load(row[0] for row in waiting)
+    open_ones = await tx.fetch("select id::text from operation where active and placement = 'recovering'")
+    await session.load(row[0] for row in open_ones)
     for operation, state in session.states().items():
         if state.placement is PlacementState.RECOVERING:
             session.decide(operation, model.Recovered(best.get(operation)))
     await quarantine.close(tx, [operation for operation in best if session.state(operation) is not None])
     await tx.execute("update centre set recovering = false")
     await tx.execute("delete from inventory_part")
+    tx.after_commit(lambda: _end_recovery(core))
+    log.info("recovery_done", operations=len(open_ones))
+
+
+def _end_recovery(core: Core) -> None:
     core.recovering = False
-    log.info("recovery_done", operations=len(waiting))
