@@ -18,7 +18,7 @@ from landbridge_embedded.logtail import log_tail
 from landbridge_embedded.process import exit_of, launch, wait_for
 from landbridge_embedded.zygote import TITLE_ROOM
 
-_REPLY_S = 30.0
+_REPLY_S = 120.0  # the first reply comes after all imports; a crowded machine takes its time
 _STOP_S = 5.0
 _RUN_MAIN = "import importlib, sys; sys.exit(importlib.import_module(sys.argv[1]).main())"
 

@@ -51,7 +51,7 @@ class UpOptions:
     empty: bool = False
     fixed_ports: Mapping[str, int] = field(default_factory=dict)
     external: External = field(default_factory=External)
-    ready_s: float = 60.0
+    ready_s: float = 120.0
     connect_s: float = 10.0
     calm_s: float = 60.0
     services: tuple[ServiceSpec, ...] = SERVICES
