@@ -10,6 +10,7 @@ import logging
 import re
 import secrets
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ Hook = Callable[[], None]
 ProblemHook = Callable[[str, BusError], None]
 
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"')
+_TELL_EVERY_S: Final = 10.0
 _PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
 
 
@@ -105,6 +107,7 @@ class Bus:
         self._reconnect_hooks: list[Hook] = []
         self._problem_hooks: list[ProblemHook] = []
         self._closing = False
+        self._told_at = 0.0
         self._rebuilding: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
 
@@ -271,7 +274,7 @@ class Bus:
         self._problem_hooks.append(hook)
 
     def report_problem(self, where: str, error: BusError) -> None:
-        log.warning("bus_problem", extra={"where": where, "error": str(error), "kind": type(error).__name__})
+        log.warning("problem with %s: %s", where, error)
         for hook in self._problem_hooks:
             hook(where, error)
 
@@ -287,18 +290,21 @@ class Bus:
         if not self._client.is_connected and self._client._transport is not None:  # noqa: SLF001
             # A connection that was refused after it was made (authorisation) is otherwise left open by the client.
             self._client._transport.close()  # type: ignore[no-untyped-call]  # noqa: SLF001
-        log.info("bus_error", extra={"bus": self.name, "error": text or type(error).__name__})
+        now = time.monotonic()
+        if now - self._told_at >= _TELL_EVERY_S:  # while the broker is away there are several a second
+            self._told_at = now
+            log.info("connection %s to NATS: %s", self.name, text or type(error).__name__)
 
     async def _on_disconnected(self) -> None:
         self._connected.clear()
         self.replies.fail_all(Unavailable("the connection to NATS was cut"))
         if not self._closing:
-            log.warning("bus_disconnected", extra={"bus": self.name, "url": self.settings.url})
+            log.warning("connection %s to NATS was cut", self.name)
 
     async def _on_reconnected(self) -> None:
         self.reconnects += 1
         self._connected.set()
-        log.info("bus_reconnected", extra={"bus": self.name, "url": self.settings.url})
+        log.info("connection %s to NATS is back", self.name)
         for hook in list(self._reconnect_hooks):
             hook()
 
@@ -307,7 +313,7 @@ class Bus:
         if self._closing or (self._rebuilding is not None and not self._rebuilding.done()):
             return
         reason = self._client.last_error
-        log.error("bus_closed", extra={"bus": self.name, "error": str(reason or ""), "next": "opening a new client"})
+        log.error("connection %s to NATS was given up (%s); a new one is made", self.name, reason or "no reason told")
         self._rebuilding = asyncio.create_task(self._rebuild(), name=f"bus-rebuild-{self.name}")
 
     async def _rebuild(self) -> None:
@@ -319,7 +325,7 @@ class Bus:
                 async with asyncio.timeout(10.0):
                     await self._dial()
             except (OSError, nats.errors.Error, TimeoutError) as error:
-                log.warning("bus_rebuild_failed", extra={"bus": self.name, "error": str(error)})
+                log.warning("no new connection %s to NATS yet: %s", self.name, error)
                 with suppress(Exception):  # half-open clients may fail in any way while they close
                     await self._client.close()
                 continue

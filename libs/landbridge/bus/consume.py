@@ -202,7 +202,7 @@ class Consumer:
             self.bus.report_problem(f"{self.stream}/{self.durable}", self.problem)
 
     def _recovered(self) -> None:
-        log.info("consumer_recovered", extra={"stream": self.stream, "durable": self.durable})
+        log.info("durable %s of %s delivers again", self.durable, self.stream)
         self.problem = None
         self._failures = 0
 
@@ -244,7 +244,7 @@ class Consumer:
                 continue
             now = time.monotonic()
             if self._outstanding > 0 and now - self._heard_at > 2.5 * HEARTBEAT_S:
-                log.info("consumer_silent", extra={"stream": self.stream, "durable": self.durable})
+                log.info("durable %s of %s is silent; asking again", self.durable, self.stream)
                 if self._failures == 0:  # what follows, if it is a failure, began with the silence
                     self._failures, self._failing_since = 1, self._heard_at
                 self._generation += 1

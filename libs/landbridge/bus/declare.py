@@ -66,11 +66,11 @@ async def _attempt(step: Any, changes: list[str], problems: list[str]) -> None:
     try:
         change = await step
     except IncompatibleStream as error:
-        log.error("stream_incompatible", extra={"error": str(error)})
+        log.error("cannot be declared: %s", error)
         problems.append(str(error))
     else:
         if change:
-            log.info("stream_declared", extra={"change": change})
+            log.info("declared: %s", change)
             changes.append(change)
 
 

@@ -39,7 +39,7 @@ async def respond(bus: Bus, subject: str, handler: Handler, *, queue: str | None
                 with suppress(Unavailable):  # the asker asks again
                     await bus.write(frame(msg.reply, "", "", reply))
         except Exception:  # one bad request must not end the responder
-            log.exception("request_failed", extra={"subject": subjects.template(msg.subject)})
+            log.exception("a request on %s failed", subjects.template(msg.subject))
 
     async def on_message(msg: Msg) -> None:
         while len(running) >= CONCURRENT_MAX:

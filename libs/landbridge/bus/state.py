@@ -107,7 +107,7 @@ class LastPerSubject:
         except _TooManyError:
             latest, end = await self._snapshot_by_scan()
         if end < self._position:
-            log.warning("state_rebuilt", extra={"stream": self._stream, "was": self._position, "now": end})
+            log.warning("stream %s was rebuilt: it ends at %d, was read to %d", self._stream, end, self._position)
             self._position = 0
         fresh = [message for message in latest if message.stream_sequence > self._position]
         self._position = end
