@@ -1,6 +1,7 @@
 """Every rule: what makes it fire, what does not, and that equal facts give equal findings."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +122,8 @@ def test_fingerprints_depend_on_rule_and_labels_alone() -> None:
     assert one.fingerprint == Finding("r", "critical", {"b": "2", "a": "1"}, "other").fingerprint
     assert one.fingerprint != Finding("r", "warning", {"a": "12", "b": ""}, "text").fingerprint
     assert one.fingerprint != Finding("s", "warning", {"a": "1", "b": "2"}, "text").fingerprint
+
+
+def test_every_rule_is_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "alerts.md").read_text()
+    assert [name for name in RULES if f"| `{name}` |" not in text] == []
