@@ -2,12 +2,16 @@
 
 import contextlib
 import json
+import secrets
 import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.process import write_private
+
+_RANGE = range(20_000, 32_000)  # below what Linux takes for outgoing connections (ip_local_port_range)
+_ATTEMPTS = 50
 
 
 def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) -> dict[str, int]:
@@ -20,7 +24,8 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
     with contextlib.ExitStack() as held:  # all are held until all are chosen, so that no two get the same
         for name in names:
             wanted = fixed.get(name, 0)
-            port = _hold(held, wanted) if wanted else _hold(held, remembered.get(name, 0)) or _hold(held, 0)
+            before = remembered.get(name, 0)
+            port = _hold(held, wanted) if wanted else (_hold(held, before) if before else 0) or _hold_any(held)
             if not port:
                 raise EmbeddedError(
                     f"port {wanted} for {name}: already in use; stop what listens there, or choose another"
@@ -28,6 +33,15 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
             chosen[name] = port
     write_private(memory, json.dumps({**remembered, **chosen}, indent=2, sort_keys=True) + "\n")
     return chosen
+
+
+def _hold_any(held: contextlib.ExitStack) -> int:
+    """Bind a port that outgoing connections of others do not use, so that it is still free at the next start."""
+    for _ in range(_ATTEMPTS):
+        port = _hold(held, secrets.choice(_RANGE))
+        if port:
+            return port
+    return _hold(held, 0)
 
 
 def _hold(held: contextlib.ExitStack, port: int) -> int:

@@ -74,23 +74,27 @@ def run_detached(options: UpOptions, note: Note, ready: Ready) -> None:
             start_new_session=True,
         )
     os.close(write_end)
+    began: dict[str, Any] | None = None
     try:
         with open(read_end, encoding="utf-8") as reports:  # noqa: PTH123 - a descriptor
             for line in reports:
                 message = json.loads(line)
                 if "note" in message:
-                    note(message["note"])
+                    with contextlib.suppress(BrokenPipeError):  # nobody reads any more (`| head`); starting goes on
+                        note(message["note"])
                 elif "error" in message:
                     raise EmbeddedError(message["error"])
                 else:
-                    ready(message["state"], message["signIn"])
-                    return
+                    began = message
     except BaseException:
         # Also on Ctrl-C while waiting: what was started ends in order.
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         process.wait(timeout=60)
         raise
+    if began is not None:
+        ready(began["state"], began["signIn"])
+        return
     code = process.wait(timeout=60)
     raise EmbeddedError(f"the supervisor ended with code {code} while starting; {log} says:\n{log_tail(log)}")
 

@@ -96,3 +96,10 @@ def test_a_name_that_is_no_token_is_refused(tmp_path: Path, name: str) -> None:
 def test_services_do_not_see_other_programs_secrets() -> None:
     shell = {"PATH": "/bin", "AWS_SECRET_ACCESS_KEY": "x", "LANDBRIDGE_LOG_LEVEL": "debug", "LC_ALL": "C"}
     assert inherited(shell) == {"PATH": "/bin", "LANDBRIDGE_LOG_LEVEL": "debug", "LC_ALL": "C"}
+
+
+def test_chosen_ports_are_none_that_outgoing_connections_use(tmp_path: Path) -> None:
+    names = [f"service-{number}" for number in range(20)]
+    chosen = pick_ports(names, fixed={}, memory=tmp_path / "ports.json")
+    assert len(set(chosen.values())) == 20
+    assert all(20_000 <= port < 32_000 for port in chosen.values())
