@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import Depends, FastAPI, Query
 
+from landbridge.bus import subjects
 from landbridge.runtime import logs
 from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.outbox import Outbox, to_outbound
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 log = logs.get(__name__)
 
 HOURS: Final = 168  # what the stream of operations keeps
+_FAMILY: Final = 2  # the word of a subject that names its kind
 _LAST: Final = UUID(int=(1 << 128) - 1)
 
 
@@ -31,12 +33,12 @@ def first_id_since(moment: datetime) -> str:
 
 def is_state(subject: str) -> bool:
     """Whether only the last message of a subject counts."""
-    return subject.startswith(("lb.v1.environment.", "lb.v1.catalogue."))
+    return subjects.token(subject, _FAMILY) in ("environment", "catalogue")
 
 
 def is_passing(subject: str) -> bool:
     """Whether saying it again helps nobody: unclaimed offers run out and are made anew."""
-    return subject.startswith("lb.v1.command.") and subject.endswith(".offer")
+    return subjects.token(subject, _FAMILY) == "command" and subject.endswith(".offer")
 
 
 async def republish(database: Database, outbox: Outbox, since: datetime, *, dry_run: bool = False) -> dict[str, int]:
@@ -59,7 +61,7 @@ async def republish(database: Database, outbox: Outbox, since: datetime, *, dry_
 
 
 def _count(counts: dict[str, int], subject: str) -> None:
-    family = subject.split(".")[2]
+    family = subjects.token(subject, _FAMILY)
     counts[family] = counts.get(family, 0) + 1
 
 

@@ -17,7 +17,7 @@ from landbridge_dispatch.coordinator.acting import Order, Outcome, act
 if TYPE_CHECKING:
     from landbridge_dispatch.coordinator.service import CoordinatorService
 
-_LOGGED = "select count(*) from event_log where starts_with(subject, 'lb.v1.operation.')"
+_LOGGED = "select count(*) from event_log where split_part(subject, '.', 3) = 'operation'"
 
 
 async def diagnose(service: "CoordinatorService") -> dict[str, Any]:
