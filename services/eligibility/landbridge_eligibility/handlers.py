@@ -1,7 +1,7 @@
 """Assessing operations as they come: one verdict per class and batch."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -55,8 +55,10 @@ class _Work:
 class EligibilityHandler:
     """Handles accepted, requeued and ended operations. Changes memory only by what may be derived again."""
 
-    def __init__(self, deciding: Deciding, clock: Clock) -> None:
+    def __init__(self, deciding: Deciding, clock: Clock, expect: Callable[[datetime | None], None]) -> None:
+        """`expect` is told until when each verdict holds."""
         self._deciding = deciding
+        self._expect = expect
         self._clock = clock
         self._encoder = messages.AssessmentEncoder()
         self._shapes: OrderedDict[str, RequirementClass] = OrderedDict()
@@ -110,6 +112,7 @@ class EligibilityHandler:
         known = self._deciding.known
         fresh: list[KnownClass] = []
         for requirement_class, assessment in met:
+            self._expect(assessment.valid_until)
             found = known.get(requirement_class.key)
             if found is None or found.keep_until < now + _RENEW_WITHIN:
                 fresh.append(KnownClass(requirement_class, announcement(assessment), now + KEEP_FOR, now))

@@ -43,7 +43,8 @@ class Reassessment:
         self._outbox = outbox
         self._clock = clock
         self._encoder = messages.AssessmentEncoder()
-        self._changed = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._changed = True
         self._synced_at: datetime | None = None
         self._dormant_at = clock.wall()
         self._next: datetime | None = None  # when the first of the verdicts asked for runs out
@@ -51,14 +52,21 @@ class Reassessment:
         self.passes = 0
 
     def tell(self) -> None:
-        """Something that deciding reads has changed."""
-        self._changed.set()
+        """Tell that something which deciding reads has changed."""
+        self._changed = True
+        self._wake.set()
+
+    def expect(self, end: datetime | None) -> None:
+        """Tell until when a verdict holds that was just given."""
+        if end is not None and (self._next is None or end < self._next):
+            self._next = end
+            self._wake.set()
 
     async def run(self) -> None:
         """Run passes until cancelled; the first at once, because what waits was decided by another view."""
         loop = asyncio.get_running_loop()
         while True:
-            self._changed.clear()
+            self._changed = False
             started = loop.time()
             try:
                 await self.run_pass()
@@ -66,9 +74,17 @@ class Reassessment:
                 await self._recover(error)
                 continue
             await asyncio.sleep(SETTLE_S + REST_FACTOR * (loop.time() - started))
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), self._pause_s())
+            await self._rest()
             await asyncio.sleep(SETTLE_S)
+
+    async def _rest(self) -> None:
+        """Return when something has changed, or the first verdict has run out."""
+        while not self._changed:
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), self._pause_s())
+            except TimeoutError:
+                return
 
     async def run_pass(self) -> list[Outbound]:
         """Ask about all classes that may matter; tell what changed. Returns the events that were published."""

@@ -22,7 +22,7 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         durable="eligibility",
         filters=tuple(subjects.operation(event, "*") for event in EVENTS),
         types=("OperationAccepted", "OperationRequeued", "OperationChanged"),
-        handler=lambda service: EligibilityHandler(service.deciding, service.clock),
+        handler=lambda service: EligibilityHandler(service.deciding, service.clock, service.reassessment.expect),
     ),
 )
 
@@ -36,14 +36,14 @@ class EligibilityService(Service):
     def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
         super().__init__(settings, clock=clock)
         self.deciding = Deciding()
-        self._reassessment: Reassessment | None = None
+        self.reassessment: Reassessment
 
     def routes(self, app: FastAPI) -> None:
         """Only what every service has: verdicts are read from lineage."""
         republish.add_route(app, self)
 
     async def prepare(self) -> None:
-        self._reassessment = Reassessment(self.deciding, self.outbox, self.clock)
+        self.reassessment = Reassessment(self.deciding, self.outbox, self.clock)
         self.follow("environments", streams.ENVIRONMENTS, subjects.environment("*", "*"), self._on_environment)
         self.follow("catalogue", streams.CATALOGUE, subjects.catalogue("*", "*"), self._on_document)
         self.spawn("reassess", self._reassess())
@@ -52,8 +52,7 @@ class EligibilityService(Service):
         """Ask again from the first complete view on: an incomplete one would only cause announcements to and fro."""
         for event in self._caught_up:
             await event.wait()
-        if self._reassessment is not None:
-            await self._reassessment.run()
+        await self.reassessment.run()
 
     def _on_environment(self, message: Inbound) -> None:
         event, name = subjects.token(message.subject, 3), subjects.environment_of(message.subject)
@@ -65,5 +64,4 @@ class EligibilityService(Service):
             self._changed()
 
     def _changed(self) -> None:
-        if self._reassessment is not None:
-            self._reassessment.tell()
+        self.reassessment.tell()

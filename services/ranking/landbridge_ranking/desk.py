@@ -6,7 +6,7 @@ Transactions take turns. One that is not kept leaves the desk soiled, and the ne
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from landbridge.domain.admission import Admission
@@ -21,6 +21,7 @@ from landbridge_ranking.observing import Observations
 
 log = logs.get(__name__)
 
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 MOST_DECISIONS: Final = 10_000
 MOST_EMPTY_BUCKETS: Final = 2_000
 MOST_LEFT: Final = 10_000
@@ -43,6 +44,7 @@ class Desk:
         self.fence = 0
         self.deposed = asyncio.Event()
         self.wanted = asyncio.Event()  # a turn without messages
+        self.rests_until = _NEVER  # when the next such turn is planned
         self.kept_decisions: OrderedDict[str, None] = OrderedDict()
         self._turn = asyncio.Lock()
         self._soiled = True
@@ -145,6 +147,12 @@ class Desk:
         if bucket is None or bucket.plan is not plan:
             self.admission.set_plan(key, plan)
 
+    @property
+    def soonest(self) -> datetime | None:
+        """When time alone may change something: an operation gives up holding out, a changed reason may be told."""
+        times = [at for at in (self.admission.next_timer, self.tell_at) if at is not None]
+        return min(times, default=None)
+
     def leave(self, operation: str, environment: str) -> None:
         """Remember for a while where an operation was: why it left is told by another event."""
         self.left[operation] = environment
@@ -153,7 +161,8 @@ class Desk:
 
     def tidy(self) -> None:
         """Keep memory in bounds, and ask for another turn if this one was cut short."""
-        if self.admission.has_more:
+        soonest = self.soonest
+        if self.admission.has_more or (soonest is not None and soonest < self.rests_until):
             self.wanted.set()
         if len(self.admission.buckets) > MOST_EMPTY_BUCKETS:
             for key in self.admission.drop_empty():

@@ -119,9 +119,16 @@ class DecisionEncoder:
         self._cards: dict[str, msgspec.Raw] = {}
 
     def decided(
-        self, project: str, record: DecisionRecord, at: datetime, operations: Sequence[tuple[str, int]]
+        self,
+        project: str,
+        record: DecisionRecord,
+        at: datetime,
+        operations: Sequence[tuple[str, int]],
+        *,
+        contract_version: int,
+        valid_until: datetime | None,
     ) -> list[Outbound]:
-        """Tell where operations go."""
+        """Tell where operations go, and until when the verdict about that environment's contract version holds."""
         decision = _encode(
             _Decision(
                 record.id,
@@ -134,7 +141,16 @@ class DecisionEncoder:
             )
         )
         subject = subjects.operation("decided", project)
-        placed = [DecidedOperation(operation=o, round=r, environment=record.environment) for o, r in operations]
+        placed = [
+            DecidedOperation(
+                operation=operation,
+                round=round_,
+                environment=record.environment,
+                contract_version=contract_version,
+                valid_until=valid_until,
+            )
+            for operation, round_ in operations
+        ]
         return [
             Outbound(
                 subject,

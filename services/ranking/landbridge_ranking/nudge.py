@@ -19,7 +19,6 @@ from landbridge_ranking.handlers import RankingHandler
 log = logs.get(__name__)
 
 SETTLE_S: Final = 0.02
-SHORT_PAUSE_S: Final = 5.0
 LONGEST_PAUSE_S: Final = 60.0
 PURGE_EVERY: Final = timedelta(hours=1)
 # Longer than any stream or inbox keeps a message.
@@ -62,13 +61,14 @@ class Nudge:
         return await self._handler(tx, ())
 
     def _pause_s(self) -> float:
-        """Return how long nothing can change by time alone; what comes up meanwhile may have a time, too."""
-        desk = self._desk
-        times = [at for at in (desk.admission.next_timer, desk.tell_at) if at is not None]
-        longest = SHORT_PAUSE_S if desk.waiting else LONGEST_PAUSE_S
-        if not times:
-            return longest
-        return min(max((min(times) - self._clock.wall()).total_seconds(), 0.0) + 0.001, longest)
+        """Return how long nothing can change by time alone, and note it: a turn that finds a sooner time breaks it."""
+        desk, now = self._desk, self._clock.wall()
+        if desk.admission.has_more:
+            return 0.0
+        soonest = desk.soonest
+        longest = now + timedelta(seconds=LONGEST_PAUSE_S)
+        desk.rests_until = longest if soonest is None else min(soonest, longest)
+        return max((desk.rests_until - now).total_seconds(), 0.0) + 0.001
 
     async def _purge(self) -> None:
         now = self._clock.wall()

@@ -17,19 +17,16 @@ SNAPSHOT_EVERY: Final = timedelta(seconds=10)
 # Reasons of the coordinator that are the environment's doing, not the workload's.
 FAULTS: Final = frozenset(
     {
+        "declared-dead",
+        "environment-lost",
         "failed-to-start",
+        "missing",
+        "not-here",
+        "offer-unclaimed",
+        "refused",
         "relinquished",
         "removed-externally",
-        "missing",
-        "lost",
         "self-stopped",
-        "expired",
-        "not-claimed",
-        "claim-expired",
-        "refused",
-        "environment-failed",
-        "node-lost",
-        "death-certificate",
     }
 )
 

@@ -1,12 +1,14 @@
 """What a turn of the admitter came to: charges, releases, waits and decisions, written and told together."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Final
 
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.admission import Admitted
 from landbridge.domain.decision_record import DecisionRecord, make_record
+from landbridge.domain.placement import Choice
 from landbridge.domain.queues import Bucket, Ticket, WaitReason
 from landbridge.schema.wire.event_v1 import OperationRound
 from landbridge.store import Tx
@@ -15,6 +17,21 @@ from landbridge_ranking.desk import Desk, Told
 
 # Operations that go on waiting are told when the reason changes, but not more often than this.
 TELL_AGAIN_AFTER: Final = timedelta(seconds=2)
+
+
+# So long a verdict should still hold when it is decided on.
+CLAIM_WITHIN: Final = timedelta(seconds=30)
+
+
+@dataclass(slots=True)
+class _Group:
+    """Operations for which the decision is the same."""
+
+    record: DecisionRecord
+    project: str
+    contract_version: int
+    valid_until: datetime | None
+    operations: list[tuple[str, int]]
 
 
 class Results:
@@ -53,41 +70,44 @@ class Results:
     async def _decide(self, tx: Tx) -> list[Outbound]:
         """Write charges and decision records; tell where operations go, together where the decision is the same."""
         desk = self._desk
-        groups: dict[str, tuple[DecisionRecord, str, list[tuple[str, int]]]] = {}
+        groups: dict[tuple[str, Choice], _Group] = {}
         charged: list[tuple[Admitted, str, bool]] = []
         for found in self.admitted:
-            record = self._record(found)
-            project = found.charge.project
-            group = groups.setdefault(f"{record.id}/{project}", (record, project, []))
-            group[2].append((found.ticket.operation, found.ticket.round))
-            charged.append((found, record.id, self._held_out(found)))
+            key = (found.bucket, found.choice)
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = self._group(found)
+            group.operations.append((found.ticket.operation, found.ticket.round))
+            charged.append((found, group.record.id, self._held_out(found)))
             desk.admitted_at[found.ticket.operation] = self._now
         await store.charge(tx, charged, self._now)
-        fresh = {record.id: record for record, _, _ in groups.values() if record.id not in desk.kept_decisions}
+        fresh = {g.record.id: g.record for g in groups.values() if g.record.id not in desk.kept_decisions}
         if fresh:
             await store.keep_decisions(tx, list(fresh.values()))
             tx.after_commit(lambda: desk.kept_decisions.update(dict.fromkeys(fresh)))
         events: list[Outbound] = []
-        for record, project, operations in groups.values():
-            events += self._encoder.decided(project, record, self._now, operations)
+        for group in groups.values():
+            events += self._encoder.decided(
+                group.project,
+                group.record,
+                self._now,
+                group.operations,
+                contract_version=group.contract_version,
+                valid_until=group.valid_until,
+            )
         return events
 
-    def _record(self, found: Admitted) -> DecisionRecord:
+    def _group(self, found: Admitted) -> _Group:
+        """Return the decision behind an admission, for all operations of the class that it was made for."""
         book = self._desk.book
         entry, plan = book[found.bucket], book.plan(found.bucket)
         assert plan.order is not None
         environment = found.choice.environment
-        until = plan.valid_until.get(environment)
-        inputs = {
-            "contractVersion": str(entry.version_in(environment)),
-            "observed": str(book.rankings.version),
-            **book.view.inputs(),
-        }
-        if until is not None:
-            inputs["validUntil"] = until.isoformat()
+        version, until = entry.version_in(environment), self._valid_until(found.bucket, environment)
+        inputs = {"contractVersion": str(version), "observed": str(book.rankings.version), **book.view.inputs()}
         if found.choice.full:
             inputs["full"] = ",".join(found.choice.full)
-        return make_record(
+        record = make_record(
             assessment=entry.assessment.id,
             at=self._now,
             policy=entry.policy,
@@ -95,6 +115,16 @@ class Results:
             choice=found.choice,
             inputs=inputs,
         )
+        return _Group(record, found.charge.project, version, until, [])
+
+    def _valid_until(self, key: str, environment: str) -> datetime | None:
+        """Return until when the verdict holds, by newer evidence if it is about to run out: the claim comes after."""
+        book = self._desk.book
+        until = book.plan(key).valid_until.get(environment)
+        if until is not None and until < self._now + CLAIM_WITHIN:
+            until = max(until, book.revalidate(key, environment, self._now) or until)
+            book.plan(key).valid_until[environment] = until
+        return until if until is not None and until.year < MAXYEAR else None
 
     def _held_out(self, found: Admitted) -> bool:
         after = self._desk.book.plan(found.bucket).overflow_after

@@ -1,0 +1,56 @@
+"""What environments do lately: windows that forget, rounded so that noise changes no ranking."""
+
+from datetime import timedelta
+
+from landbridge.domain.preferences import Observed
+from landbridge_ranking.observing import Observations
+from support.deciding import NOW
+
+
+def test_delays_and_failures_are_counted_over_the_last_ones() -> None:
+    seen = Observations()
+    for number in range(30):
+        seen.started("a", 10.0 if number < 10 else 2.0)
+        seen.ended("a", "failed-to-start" if number == 29 else "exit-code")
+    assert seen.snapshot(NOW)["a"] == Observed(20, 2.0, 30, 1)
+
+
+def test_only_the_environments_own_faults_count_as_failures() -> None:
+    seen = Observations()
+    for reason in ("exit-code", "timeout", "completed", "environment-lost", "relinquished"):
+        seen.ended("a", reason)
+    assert seen.snapshot(NOW)["a"].failures == 2
+
+
+def test_noise_does_not_show() -> None:
+    first, second = Observations(), Observations()
+    for i in range(20):
+        first.started("a", 1.20 + i / 10_000)
+        second.started("a", 1.21 - i / 10_000)
+    assert first.snapshot(NOW) == second.snapshot(NOW)
+
+
+def test_a_clock_that_is_behind_is_no_negative_delay() -> None:
+    seen = Observations()
+    seen.started("a", -5.0)
+    assert seen.snapshot(NOW)["a"].start_delay_s == 0.0
+
+
+def test_snapshots_are_rare_and_only_when_something_happened() -> None:
+    seen = Observations()
+    assert not seen.due(NOW)
+    seen.ended("a", "")
+    assert seen.due(NOW)
+    seen.snapshot(NOW)
+    seen.ended("a", "")
+    assert not seen.due(NOW + timedelta(seconds=9))
+    assert seen.due(NOW + timedelta(seconds=10))
+
+
+def test_windows_survive_a_restart() -> None:
+    seen, successor = Observations(), Observations()
+    for i in range(5):
+        seen.started("a", float(i))
+        seen.ended("b", "lost")
+    successor.load(seen.dump())
+    assert successor.snapshot(NOW) == seen.snapshot(NOW)
