@@ -34,6 +34,9 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+_STARTING = ProblemError(503, "Starting", "the service has just started; try again", headers={"Retry-After": "1"})
+
+
 class JsonResponse(Response):
     """JSON by orjson."""
 
@@ -49,11 +52,22 @@ def problem_response(error: ProblemError) -> Response:
 
 
 class Guard:
-    """ASGI middleware: refuses bodies above the limit, counts requests by route template, records their spans."""
+    """ASGI middleware: refuses bodies above the limit, counts requests by route template, records their spans.
 
-    def __init__(self, app: Any, *, max_body_bytes: int, telemetry: Telemetry | None = None) -> None:
+    Before the service has `started` it answers 503: what it has not loaded yet, it must not deny.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        max_body_bytes: int,
+        telemetry: Telemetry | None = None,
+        started: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._app = app
         self._max = max_body_bytes
+        self._started = started
         self._telemetry = telemetry if telemetry is not None and telemetry.enabled else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +86,9 @@ class Guard:
 
         try:
             announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-            if announced.isdigit() and int(announced) > self._max:
+            if not self._started():
+                await problem_response(_STARTING)(scope, receive, watch)
+            elif announced.isdigit() and int(announced) > self._max:
                 await self._refuse(scope, receive, watch)
             else:
                 await self._app(scope, self._limited(receive), watch)
@@ -120,10 +136,14 @@ def create_app(
     *,
     max_body_bytes: int = DEFAULT_MAX_BODY_BYTES,
     telemetry: Telemetry | None = None,
+    started: Callable[[], bool] = lambda: True,
 ) -> FastAPI:
-    """Return an app that has health and metrics and answers every error as a problem; a service adds its routes."""
+    """Return an app that has health and metrics and answers every error as a problem; a service adds its routes.
+
+    Until `started` says so, only health and metrics are answered.
+    """
     app = FastAPI(title=title, docs_url=None, redoc_url=None, default_response_class=JsonResponse)
-    app.add_middleware(Guard, max_body_bytes=max_body_bytes, telemetry=telemetry)
+    app.add_middleware(Guard, max_body_bytes=max_body_bytes, telemetry=telemetry, started=started)
     _add_health(app, health)
     _add_errors(app)
     return app

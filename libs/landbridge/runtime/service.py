@@ -88,6 +88,7 @@ class Service:
             self.health,
             max_body_bytes=settings.max_body_bytes,
             telemetry=self.telemetry,
+            started=lambda: self.health.started,
         )
         self.loops: list[Loop] = []
         self.port = 0

@@ -26,7 +26,7 @@ def health() -> Health:
 
 @pytest.fixture
 async def client(health: Health) -> AsyncIterator[httpx2.AsyncClient]:
-    app = create_app("test", health, max_body_bytes=1000)
+    app = create_app("test", health, max_body_bytes=1000, started=lambda: health.started)
     _add_routes(app)
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://test") as made:
@@ -53,6 +53,17 @@ async def test_a_degraded_dependency_leaves_the_service_ready(client: httpx2.Asy
     assert (answer.status_code, answer.text) == (200, "ok")
     verbose = (await client.get("/readyz?verbose")).text
     assert verbose.splitlines() == ["[+]nats ok", "[!]redis degraded: connection refused", "readyz check passed"]
+
+
+async def test_what_is_not_loaded_yet_is_not_denied(client: httpx2.AsyncClient, health: Health) -> None:
+    health.started = False
+    answer = await client.post("/echo", content=b"12345")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["title"] == "Starting"
+    assert (await client.get("/livez")).status_code == 200
+    assert (await client.get("/metrics")).status_code == 200
+    health.started = True
+    assert (await client.post("/echo", content=b"12345")).json() == {"bytes": 5}
 
 
 async def test_a_critical_failure_makes_it_unready_but_not_dead(client: httpx2.AsyncClient, health: Health) -> None:
