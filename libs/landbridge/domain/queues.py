@@ -42,7 +42,7 @@ class Plan:
     """All that admission must know about a class. Amounts differ by environment where classes serve each other.
 
     `valid_until` is by environment; a verdict that has run out is renewed before it is used. `order` None: none is
-    eligible now, and `nobody` says why.
+    eligible now, and `nobody` says why. `policy` names whose weights it was ordered by, with versions.
     """
 
     queue: str
@@ -54,6 +54,7 @@ class Plan:
     valid_until: dict[str, datetime | None] = field(default_factory=dict)
     overflow_after: timedelta = timedelta(0)
     nobody: str = "no environment is eligible"
+    policy: str = ""
 
     @cached_property
     def common(self) -> Amounts:

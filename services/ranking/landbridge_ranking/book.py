@@ -30,7 +30,6 @@ class Entry:
     assessment: Assessment
     raw: bytes
     plan: Plan | None = None
-    policy: str = ""
     stamp: tuple[str, int, int] = ("", -1, -1)
 
     @property
@@ -82,7 +81,7 @@ class Book:
             self._entries[key] = Entry(from_class_body(found.requirements), found, raw)
             return key, True
         self._entries.move_to_end(key)
-        if found.age < known.assessment.age:
+        if not found.supersedes(known.assessment):
             return key, False
         same = found.id == known.assessment.id
         known.assessment, known.raw = found, raw
@@ -95,7 +94,7 @@ class Book:
         entry = self._entries[key]
         stamp = (entry.assessment.id, self.view.shape_revision, self.rankings.version)
         if entry.plan is None or entry.stamp != stamp:
-            entry.plan, entry.policy = self._make(entry)
+            entry.plan = self._make(entry)
             entry.stamp = stamp
         return entry.plan
 
@@ -121,11 +120,11 @@ class Book:
 
     # -- making plans -------------------------------------------------------------------------------------------------
 
-    def _make(self, entry: Entry) -> tuple[Plan, str]:
+    def _make(self, entry: Entry) -> Plan:
         catalogue, requirements = self.view.catalogue, entry.requirements
         policy = policy_for(requirements, catalogue)
         eligible = self._candidates(entry.assessment.environments, hopeful=False)
-        plan = Plan(
+        return Plan(
             queue=requirements.queue,
             project=requirements.project,
             priority=_priority(requirements, catalogue),
@@ -137,8 +136,8 @@ class Book:
             valid_until={v.environment: v.valid_until for v in entry.assessment.environments if v.eligible},
             overflow_after=timedelta(milliseconds=policy.overflow_after_ms),
             nobody=_nobody(entry.assessment),
+            policy=policy_version(policy, catalogue, requirements.project),
         )
-        return plan, policy_version(policy, catalogue, requirements.project)
 
     def _order(self, entry: Entry, policy: Policy, eligible: list[Candidate]) -> Order | None:
         if not eligible:

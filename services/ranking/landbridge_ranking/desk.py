@@ -62,7 +62,8 @@ class Desk:
         self.tell_at: datetime | None = None  # when a reason that has changed may be told
         self.left: OrderedDict[str, str] = OrderedDict()  # environments of operations that were freed lately
         self.observed_anew = False
-        self._shape = -1
+        self._seen = -1
+        self._shape = (-1, -1)
 
     # -- taking turns -------------------------------------------------------------------------------------------------
 
@@ -115,25 +116,24 @@ class Desk:
 
     # -- keeping up with the world ------------------------------------------------------------------------------------
 
-    def refresh(self, now: datetime) -> bool:
-        """Take on what changed in the view and in what is observed; tell whether anything did."""
-        changed = self.book.settle()
+    def refresh(self, now: datetime) -> None:
+        """Take on what changed in the view and in what is observed."""
+        self.book.settle()
         if self.observations.due(now):
-            before = self.book.rankings.version
             self.observed_anew = True
             self.book.observe(self.observations.snapshot(now))
-            changed |= self.book.rankings.version != before
         view, admission = self.book.view, self.admission
-        shape = (view.shape_revision << 32) + self.book.rankings.version
-        if changed or shape != self._shape:
-            capacity = view.capacity()
-            if admission.limits.catalogue is not view.catalogue or admission.limits.capacity != capacity:
-                admission.set_limits(Limits(view.catalogue, capacity))
-            if shape != self._shape:
-                self._renew_plans()
-            self._shape = shape
-            admission.wake_hopeless()
-        return changed
+        shape = (view.shape_revision, self.book.rankings.version)
+        if self._seen == view.revision and self._shape == shape:
+            return
+        capacity = view.capacity()
+        if admission.limits.catalogue is not view.catalogue or admission.limits.capacity != capacity:
+            admission.set_limits(Limits(view.catalogue, capacity))
+        if self._shape != shape:
+            self._renew_plans()
+        admission.wake_hopeless()
+        # Not what the book has settled, but what was made of it here: it settles at other times as well.
+        self._seen, self._shape = view.revision, shape
 
     def _renew_plans(self) -> None:
         for key, bucket in self.admission.buckets.items():

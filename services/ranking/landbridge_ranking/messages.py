@@ -1,7 +1,7 @@
 """What ranking reads and what it tells the others."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -17,6 +17,7 @@ from landbridge.schema.wire.event_v1 import DecidedOperation, OperationRound, Op
 SERVICE: Final = "ranking"
 MOST_OPERATIONS: Final = 1000
 MOST_CACHED: Final = 5000
+REBUILT_AFTER: Final = timedelta(minutes=1)
 
 _DECIDED: Final = event_type("operation", "OperationsDecided")
 _WAITING: Final = event_type("operation", "OperationsWaiting")
@@ -56,9 +57,17 @@ class Assessment(msgspec.Struct, rename="camel"):
     inputs: Mapping[str, str] = {}
 
     @property
-    def age(self) -> tuple[int, datetime]:
-        """What orders assessments of one class: how much of the streams the assessor had read, then its clock."""
-        return sum(int(value) for value in self.inputs.values() if value.isdigit()), self.at
+    def read(self) -> int:
+        """How much of the streams the assessor had read: the sum of the last sequences."""
+        return sum(int(value) for value in self.inputs.values() if value.isdigit())
+
+    def supersedes(self, other: "Assessment") -> bool:
+        """Tell whether this is the newer one of two about a class.
+
+        Who has read more knows more, whatever the clocks say. Only when a stream was rebuilt, and counts from 1 again,
+        must a clock that is clearly ahead decide.
+        """
+        return (self.read, self.at) >= (other.read, other.at) or self.at - other.at > REBUILT_AFTER
 
 
 class Assessed(msgspec.Struct):

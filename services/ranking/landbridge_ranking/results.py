@@ -99,8 +99,8 @@ class Results:
 
     def _group(self, found: Admitted) -> _Group:
         """Return the decision behind an admission, for all operations of the class that it was made for."""
-        book = self._desk.book
-        entry, plan = book[found.bucket], book.plan(found.bucket)
+        book, plan = self._desk.book, self._desk.admission.buckets[found.bucket].plan
+        entry = book[found.bucket]
         assert plan.order is not None
         environment = found.choice.environment
         version, until = entry.version_in(environment), self._valid_until(found.bucket, environment)
@@ -110,7 +110,7 @@ class Results:
         record = make_record(
             assessment=entry.assessment.id,
             at=self._now,
-            policy=entry.policy,
+            policy=plan.policy,
             ranking=plan.order.ranking,
             choice=found.choice,
             inputs=inputs,
@@ -119,15 +119,15 @@ class Results:
 
     def _valid_until(self, key: str, environment: str) -> datetime | None:
         """Return until when the verdict holds, by newer evidence if it is about to run out: the claim comes after."""
-        book = self._desk.book
-        until = book.plan(key).valid_until.get(environment)
+        valid_until = self._desk.admission.buckets[key].plan.valid_until
+        until = valid_until.get(environment)
         if until is not None and until < self._now + CLAIM_WITHIN:
-            until = max(until, book.revalidate(key, environment, self._now) or until)
-            book.plan(key).valid_until[environment] = until
+            until = max(until, self._desk.book.revalidate(key, environment, self._now) or until)
+            valid_until[environment] = until
         return until if until is not None and until.year < MAXYEAR else None
 
     def _held_out(self, found: Admitted) -> bool:
-        after = self._desk.book.plan(found.bucket).overflow_after
+        after = self._desk.admission.buckets[found.bucket].plan.overflow_after
         return bool(after) and found.ticket.since + after > self._now
 
     # -- waits --------------------------------------------------------------------------------------------------------

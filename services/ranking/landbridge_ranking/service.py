@@ -132,5 +132,6 @@ class RankingService(Service):
             self._changed()
 
     def _changed(self) -> None:
-        if self.desk.fence:
+        """Ask for a turn if anything waits; if nothing does, the next one with messages is early enough."""
+        if self.desk.fence and self.desk.waiting:
             self.desk.wanted.set()

@@ -81,4 +81,16 @@ def test_of_an_assessment_ranking_reads_what_eligibility_wrote() -> None:
     found = messages.read_assessment.decode(msgspec.json.encode(written))
     assert [verdict.eligible for verdict in found.environments] == [True, False, False]
     assert [verdict.hopeful for verdict in found.environments] == [False, True, False]
-    assert (found.requirements, found.environments[0].valid_until, found.age) == (b"{}", NOW, (7, NOW))
+    assert (found.requirements, found.environments[0].valid_until, found.read) == (b"{}", NOW, 7)
+
+
+def test_who_has_read_more_supersedes_unless_the_streams_were_rebuilt() -> None:
+    def made(read: int, seconds: int) -> messages.Assessment:
+        at = NOW + timedelta(seconds=seconds)
+        return messages.Assessment("a", "k", at, inputs={"environments": str(read), "catalogue": "1"})
+
+    assert made(8, -5).supersedes(made(7, 0))
+    assert made(7, 1).supersedes(made(7, 0))
+    assert not made(7, -1).supersedes(made(7, 0))
+    assert not made(6, 5).supersedes(made(7, 0))
+    assert made(1, 61).supersedes(made(900, 0))
