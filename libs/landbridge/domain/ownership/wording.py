@@ -56,13 +56,13 @@ def outlook(state: OperationState, silence: Silence, timing: Timing) -> Outlook:
         started = state.placement is PlacementState.RUNNING
         begun = word if started else "it was claimed and may have started; if it has, " + word
         return Outlook(Prospect.RUNS_ON, 0, f"declared {policy}: {begun}; {person}")
-    stops = "seals a checkpoint and stops" if policy is OnDisconnect.CHECKPOINT_THEN_STOP else "stops after its grace"
+    stops = "stops by itself" + (", with a checkpoint" if policy is OnDisconnect.CHECKPOINT_THEN_STOP else "")
     if not silence.self_stop_verified:
-        text = f"declared {policy}: it {stops} by itself, but self-stop is not proven there: {person}"
+        text = f"declared {policy}: it {stops}, but that is not proven there: {person}"
         return Outlook(Prospect.WAITS, 0, text)
     if silence.held:
-        text = f"declared {policy}: it {stops} by itself; nothing moves while the centre doubts its own hearing"
+        text = f"declared {policy}: it {stops}; nothing moves while the centre doubts its own hearing"
         return Outlook(Prospect.HELD, 0, f"{text}: `landbridge hold show`")
     not_before = silence.since - timing.ttl_ms + release_wait_ms(state.policy.stop_ms, timing)
     then = "it is cancelled then" if state.cancel else "it may be placed again then"
-    return Outlook(Prospect.MAY_MOVE, not_before, f"declared {policy}: it {stops} by itself; {then}")
+    return Outlook(Prospect.MAY_MOVE, not_before, f"declared {policy}: it {stops}; {then}")

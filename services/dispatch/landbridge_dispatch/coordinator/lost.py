@@ -12,10 +12,10 @@ from landbridge_dispatch.coordinator.acting import LISTED, names
 from landbridge_dispatch.coordinator.core import Core
 
 _HEADS = {
-    Prospect.RUNS_ON: "by their own policy may run on; only their environment's word or a person frees them",
-    Prospect.MAY_MOVE: "stop by themselves and may be placed again, the first not before {at}",
-    Prospect.WAITS: "wait for the environment's return or a person's decision",
-    Prospect.HELD: "stop by themselves, but nothing is placed again while the centre doubts its own hearing",
+    Prospect.RUNS_ON: "Run on by their own policy: {n}. Only their environment's word or a person frees them.",
+    Prospect.MAY_MOVE: "Stop by themselves: {n}. They may be placed again, the first not before {at}.",
+    Prospect.WAITS: "Wait for the environment's return or a person's decision: {n}.",
+    Prospect.HELD: "Stop by themselves, but held: {n}. Nothing moves while the centre doubts its own hearing.",
 }
 
 
@@ -57,15 +57,15 @@ def _text(
     lines = [f"Not heard since {_clock(lease.link_since)}: nothing new starts there."]
     offered = sum(1 for state in found if state.placement is PlacementState.OFFERED)
     if offered:
-        lines.append(f"{offered} offered and unclaimed: taken back at once.")
+        lines.append(f"Offered and unclaimed: {offered}. Taken back at once.")
     for prospect in Prospect:
         seen = [look for _, look in outlooks if look.prospect is prospect]
         if seen:
             first = min(look.not_before for look in seen)
-            lines.append(f"{len(seen)} {_HEADS[prospect].format(at=_clock(first))}.")
+            lines.append(_HEADS[prospect].format(n=len(seen), at=_clock(first)))
     cancels = sum(1 for state, _ in outlooks if state.cancel)
     if cancels:
-        lines.append(f"{cancels} cancelled, unconfirmed: over when the environment proves it, or the rules free it.")
+        lines.append(f"Cancelled, unconfirmed: {cancels}. Over when the environment proves it, or the rules free it.")
     if not outlooks and not offered:
         lines.append("No work is known to be there.")
     return lines
