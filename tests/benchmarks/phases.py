@@ -152,7 +152,6 @@ async def latencies(instance: Instance, load: Load, rate: float, seconds: float)
     ended_before = observer.ended
     sent: dict[str, float] = {}
     acknowledged: list[float] = []
-    filler = 0
 
     async def probe(number: int) -> None:
         [key] = load.keys(1)
@@ -164,20 +163,14 @@ async def latencies(instance: Instance, load: Load, rate: float, seconds: float)
         acknowledged.append(time.perf_counter() - started)
 
     started = time.perf_counter()
+    filling = asyncio.create_task(_fill(load, rate - _PROBES_PER_SECOND, started, seconds))
     probes: list[asyncio.Task[None]] = []
-    fillers: set[asyncio.Task[Any]] = set()
     while (elapsed := time.perf_counter() - started) < seconds:
         while len(probes) < elapsed * _PROBES_PER_SECOND:
             probes.append(asyncio.create_task(probe(len(probes))))
-        missing = int(elapsed * (rate - _PROBES_PER_SECOND)) - filler
-        if missing > 0:
-            task = asyncio.create_task(load.submit([operation(filler + number) for number in range(missing)]))
-            fillers.add(task)
-            task.add_done_callback(fillers.discard)
-            filler += missing
         await asyncio.sleep(_TICK_SECONDS)
-    await asyncio.gather(*probes, *fillers)
-    count = len(probes) + filler
+    await asyncio.gather(*probes)
+    count = len(probes) + await filling
     await observer.until(lambda: observer.ended - ended_before >= count, what="paced load", timeout_s=_QUIET_SECONDS)
     http.close()
     return {
@@ -186,6 +179,18 @@ async def latencies(instance: Instance, load: Load, rate: float, seconds: float)
         "submit_to_running_ms": summary_ms(_since(sent, observer.heard["running"])),
         "submit_to_terminal_ms": summary_ms(_since(sent, observer.heard["completed"])),
     }
+
+
+async def _fill(load: Load, rate: float, started: float, seconds: float) -> int:
+    """Submit `rate` operations a second over NATS, one publication at a time; return how many there were."""
+    sent = 0
+    while (elapsed := time.perf_counter() - started) < seconds:
+        missing = int(elapsed * rate) - sent
+        if missing > 0:
+            await load.submit([operation(sent + number) for number in range(missing)])
+            sent += missing
+        await asyncio.sleep(_TICK_SECONDS)
+    return sent
 
 
 def _since(sent: dict[str, float], heard: dict[str, float]) -> list[float]:
