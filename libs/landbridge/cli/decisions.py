@@ -127,9 +127,26 @@ def move(
     async def run(client: "HttpClient") -> None:
         full = await client.resolve(operation)
         body = {"environment": to, "reason": reason}
+        if form is Format.TABLE and to:
+            await _warn_if_not_eligible(client, full, to)
         await decide(client, f"/v1/operations/{full}/move", body, dry_run=dry_run, yes=yes, form=form)
 
     call(data, context, run)
+
+
+async def _warn_if_not_eligible(client: "HttpClient", operation: str, to: str) -> None:
+    """Say what stood against the target when it was last judged: it would be stopped and then wait."""
+    from landbridge.client.errors import LandbridgeError
+
+    try:
+        judged = (await client.explain(operation)).get("environments") or ()
+    except LandbridgeError:
+        return
+    for item in judged:
+        if item.get("environment") == to and not item.get("eligible"):
+            print(f"Careful: {to} was not eligible when it was last judged; once stopped, it would wait:")
+            for broken in item.get("violations") or ():
+                print(f"- {broken.get('constraint')}: wanted {broken.get('wanted')}, found {broken.get('found')}")
 
 
 def release(

@@ -216,6 +216,21 @@ async def test_a_move_waits_for_the_environment_then_wants_one_target_by_the_ord
     assert [action for action, _, _ in await audited(coordinator)] == ["move"]
 
 
+async def test_what_a_specification_forbids_is_refused_before_anything_is_stopped(
+    coordinator: CoordinatorService, stage: Stage, join: Join, dispatch_db: Database
+) -> None:
+    a = await join("a")
+    await registered(coordinator, stage, "b")
+    operation = await stage.accept()
+    await stage.decide([operation], "a")
+    await a.run(operation)
+    narrow = b'{"metadata":{"name":"train"},"spec":{"constraints":{"environments":{"allow":["a"]}}}}'
+    await dispatch_db.execute("update content set body = $1", narrow)
+    refused = await decide(coordinator, f"operations/{operation}/move", 409, environment="b")
+    assert "does not allow b" in refused["detail"]
+    assert await stage.ordered("a", "stop") == []
+
+
 async def test_work_that_must_finish_is_not_moved(coordinator: CoordinatorService, stage: Stage, join: Join) -> None:
     a = await join("a")
     await registered(coordinator, stage, "b")

@@ -127,6 +127,16 @@ def test_a_move_names_its_target_or_takes_it_back(run: Run, made: Made) -> None:
     assert [asked.json["environment"] for asked in decided] == [""]
 
 
+def test_a_move_warns_of_what_stands_against_its_target(run: Run, api: FakeApi, made: Made) -> None:
+    made(MOVE)
+    broken = {"constraint": "residency", "wanted": "EU", "found": "US"}
+    judged = {"environments": [{"environment": "cloud-b", "eligible": False, "violations": [broken]}]}
+    api["GET", f"/v1/operations/{ID}/explanation"] = (200, judged)
+    ran = run(*MOVE, "--dry-run")
+    assert "cloud-b was not eligible" in ran.out
+    assert "residency: wanted EU, found US" in ran.out
+
+
 def test_release_without_override_says_what_else_frees_it(run: Run, api: FakeApi, made: Made) -> None:
     decided = made(OVERRIDE)
     said = "Unknown since 30 Nov 10:00:00 UTC: environment onprem-a is not heard."

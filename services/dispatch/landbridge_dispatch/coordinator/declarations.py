@@ -6,6 +6,8 @@ Each is one transaction with its audit row; each can be previewed.
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.ownership import centre_model as model
 from landbridge.domain.ownership.centre_model import OWNED
@@ -126,7 +128,7 @@ async def move(core: Core, operation: str, principal: Principal, order: Order, *
     async def work(tx: Tx) -> tuple[Outcome, Sequence[Outbound]]:
         session, leases = await _owned(core, tx, operation, principal)
         before = session.state(operation)
-        why = why_not_move(before, to)
+        why = why_not_move(before, to) or await _not_allowed(tx, operation, to)
         if why:
             raise ProblemError(409, "Cannot be moved", f"operation {operation}: {why}")
         session.decide(operation, model.MoveRequested(to, principal.name, order.reason))
@@ -145,6 +147,34 @@ async def move(core: Core, operation: str, principal: Principal, order: Order, *
     if not dry_run:
         log.info("move_requested", operation=operation, to=to, by=principal.name, reason=order.reason)
     return outcome
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    allow: tuple[str, ...] = ()
+    forbid: tuple[str, ...] = ()
+
+
+class _Constraints(msgspec.Struct, frozen=True):
+    environments: _Choice = _Choice()
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    constraints: _Constraints = _Constraints()
+
+
+class _Document(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+async def _not_allowed(tx: Tx, operation: str, to: str) -> str:
+    """Say why its own specification excludes the target, before anything is stopped for it; empty = it does not."""
+    body = await tx.fetchval(
+        "select c.body from operation o join content c on c.sha256 = o.spec_sha256 where o.id = $1::uuid", operation
+    )
+    choice = msgspec.json.decode(body, type=_Document).spec.constraints.environments
+    if to and ((choice.allow and to not in choice.allow) or to in choice.forbid):
+        return f"its specification does not allow {to} (constraints.environments)"
+    return ""
 
 
 def _move_text(before: model.OperationState, to: str) -> list[str]:
