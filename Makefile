@@ -55,7 +55,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 
 .PHONY: test
 test: check ## Everything a change must pass
-	@$(PYTEST) -n 2 --dist loadgroup tests
+	@$(PYTEST) -n 2 --dist loadgroup -m "not slow" tests
 
 .PHONY: test-unit
 test-unit: setup ## Pure tests only
@@ -64,6 +64,14 @@ test-unit: setup ## Pure tests only
 .PHONY: test-browser
 test-browser: setup ## The dashboard in a real browser
 	@$(PYTEST) tests/browser
+
+.PHONY: test-faults
+test-faults: setup ## Random faults on a real instance, audited (SEED=1 OPERATIONS=10000 FAULTS=500; goes on where it was interrupted)
+	@PYTHONPATH=tests $(RUN) -m faults --seed $(or $(SEED),1) --operations $(or $(OPERATIONS),10000) --faults $(or $(FAULTS),500)
+
+.PHONY: test-load
+test-load: setup ## 1,000 processes and 20,000 simulated operations while every service is killed twice
+	@$(PYTEST) -s --timeout 1800 -k volume_through tests/faults/test_volume.py
 
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json

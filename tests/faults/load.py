@@ -23,6 +23,7 @@ from . import work
 from .world import APPLICATION, PROJECT, World
 
 _AGAIN = (UnreachableError, BusyError, ServerError)
+_DOWN = frozenset({429, 502, 503, 504})
 _SUBMISSION = event_type("submission", "Operation")
 _SOURCE = f"/applications/{PROJECT}/{APPLICATION}"
 _PATIENCE_S = 120.0
@@ -175,7 +176,8 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
         try:
             return await ask()
         except (*_AGAIN, BusError, TimeoutError) as error:
-            if isinstance(error, PublishRefused) or time.monotonic() > deadline:
+            final = isinstance(error, PublishRefused) or (isinstance(error, RequestError) and error.status not in _DOWN)
+            if final or time.monotonic() > deadline:
                 raise
         except LandbridgeError:
             raise

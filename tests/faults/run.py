@@ -199,7 +199,7 @@ class FaultRun:
         """Compare lineage with a replay of its facts, and with a replay of the stream."""
         database, bus = await self.world.database("lineage"), await self.world.bus("streams")
         try:
-            await _caught_up(database, bus)
+            await caught_up(database, bus)
             found = [await compare(database), await compare_with_stream(database, bus)]
         finally:
             await bus.drain()
@@ -231,7 +231,7 @@ class FaultRun:
         }
 
 
-async def _caught_up(database: Any, bus: Any) -> None:
+async def caught_up(database: Any, bus: Any) -> None:
     """Wait until lineage has folded what the stream holds."""
     from landbridge.bus.declare import api
 

@@ -273,7 +273,7 @@ class Service:
 
     def _stuck_loops(self) -> str:
         """Name loops that made no progress although broker and Postgres are there: only a restart helps then."""
-        if not self.bus.healthy() or self.outbox.backlog.oldest_s > _STUCK_SECONDS:
+        if not self.loops or not self.bus.healthy() or self.outbox.backlog.oldest_s > _STUCK_SECONDS:
             return ""
         now = time.monotonic()
         stuck = [loop.name for loop in self.loops if now - loop.progress_at > _STUCK_SECONDS and not loop.waiting]
