@@ -14,7 +14,7 @@ _BUSY_RECOVERY_S = 60.0
 
 
 async def test_nothing_is_lost_or_doubled_whatever_is_killed_paused_cut_or_repeated(tmp_path: Path) -> None:
-    options = Options(seed=20, operations=300, faults=30, folder=tmp_path / "run", ttl_s=4.0, round_s=2.0)
+    options = Options(seed=20, operations=300, faults=30, folder=tmp_path / "run", ttl_s=3.0, round_s=2.0)
     report = await FaultRun(options).run()
     told = json.dumps(report, indent=2)
     assert report["faults"] == 30, told
