@@ -20,6 +20,8 @@ from support.intake_service import read_message
 from support.wait import wait_until
 
 PROJECT = "retail-eu"
+# A killed coordinator has to start again meanwhile, on a machine that may be busy.
+PATIENCE_S = 60.0
 Ref = tuple[str, common_v1.Epoch]
 
 
@@ -152,7 +154,7 @@ class Stage:
             return tuple(told[-len(events) :]) == events
 
         try:
-            await wait_until(there, f"operation is told as {events}")
+            await wait_until(there, f"operation is told as {events}", timeout_s=PATIENCE_S)
         except AssertionError as error:
             raise AssertionError(f"{error}; told: {await self.phases(operation)}") from None
         return await self.told(operation)
@@ -228,7 +230,7 @@ class ScriptedEnvironment:
         async def may_start() -> bool:
             return (await self.lease("renew")).may_start
 
-        await wait_until(may_start, f"{self.name} may start work", every_s=0.05)
+        await wait_until(may_start, f"{self.name} may start work", timeout_s=PATIENCE_S, every_s=0.05)
         return self
 
     async def claim(self, *refs: Ref) -> request_v1.ClaimReply:
@@ -271,7 +273,7 @@ class ScriptedEnvironment:
             offers = await self.stage.ordered(self.name, "offer")
             return any(offer.operation == operation and offer.epoch == wanted for offer in offers)
 
-        await wait_until(there, f"{operation} is offered to {self.name} as {counter}")
+        await wait_until(there, f"{operation} is offered to {self.name} as {counter}", timeout_s=PATIENCE_S)
         return operation, wanted
 
     async def take(self, operation: str, counter: int = 1) -> Ref:
