@@ -10,7 +10,9 @@ from nats.aio.client import Client
 from landbridge.bus.client import FastClient, parse_headers, parse_status
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz-ABC0123456789", min_size=1, max_size=12)
-VALUES = st.text(st.characters(exclude_characters="\r\n", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), max_size=20)
+VALUES = st.text(
+    st.characters(exclude_characters="\r\n", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), max_size=20
+)
 
 
 def block(headers: dict[str, str]) -> bytes:
