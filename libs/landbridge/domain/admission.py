@@ -16,6 +16,8 @@ from landbridge.domain import queues
 from landbridge.domain.ledger import Amounts, Charge, Ledger, Limit, Limits, ScopeKind
 from landbridge.domain.placement import Choice, choose
 from landbridge.domain.queues import Bucket, Plan, Ticket, Turn, Wait, turn
+from landbridge.domain.room import Room
+from landbridge.domain.sleepers import Sleepers
 
 # How long the best environment's resources are given to smaller work before they are kept for an operation.
 PATIENCE = timedelta(minutes=5)
@@ -59,18 +61,16 @@ class Admission:
         self.buckets: dict[str, Bucket] = {}
         self._patience = patience
         self.revalidate = revalidate
-        self._awake: set[str] = set()
-        self._sleepers: dict[Limit, set[str]] = {}
+        self._sleepers = Sleepers()
         self._bucket_of: dict[str, str] = {}
         self._reserved: dict[Limit, str] = {}
-        self._timers: list[tuple[datetime, str]] = []
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
     def set_limits(self, limits: Limits) -> None:
         """Take on new limits or capacities: everything is tried again."""
         self.limits = limits
-        self._awake.update(self.buckets)
+        self._sleepers.wake_all(self.buckets)
 
     def set_plan(self, key: str, plan: Plan) -> None:
         """Take on what is known about a class; what waits in it is tried again."""
@@ -80,7 +80,7 @@ class Admission:
         else:
             self._unreserve(key)
             bucket.plan = plan
-        self._awake.add(key)
+        self._sleepers.wake(key)
 
     def arrive(self, key: str, tickets: Iterable[Ticket]) -> list[Ticket]:
         """Let operations wait in a bucket whose plan is set; return those that were not known.
@@ -89,7 +89,7 @@ class Admission:
         """
         bucket = self.buckets[key]
         if not bucket.tickets:
-            self._awake.add(key)
+            self._sleepers.wake(key)
         new: list[Ticket] = []
         for ticket in tickets:
             known, held = self.waiting(ticket.operation), self.ledger.held_by(ticket.operation)
@@ -111,14 +111,14 @@ class Admission:
             bucket.tickets = deque(ticket for ticket in bucket.tickets if ticket.operation not in found)
             if not bucket.tickets or bucket.tickets[0] is not first:
                 self._unreserve(key)
-                self._awake.add(key)
+                self._sleepers.wake(key)
         return found
 
     def wake_hopeless(self) -> None:
         """Try those again for which no environment was eligible: what is known of environments has changed."""
         for key, bucket in self.buckets.items():
             if bucket.wait is not None and bucket.wait.reason is queues.WaitReason.NO_ELIGIBLE_ENVIRONMENT:
-                self._awake.add(key)
+                self._sleepers.wake(key)
 
     def release(self, operation: str, last_round: int | None = None) -> Charge | None:
         """Give back what an operation holds, and wake whoever sleeps on it."""
@@ -126,10 +126,10 @@ class Admission:
         if charge is None:
             return None
         for resource in charge.amounts:
-            self._wake(Limit(ScopeKind.ENVIRONMENT, charge.environment, resource))
-            self._wake(Limit(ScopeKind.PROJECT, charge.project, resource))
+            self._sleepers.wake_on(Limit(ScopeKind.ENVIRONMENT, charge.environment, resource))
+            self._sleepers.wake_on(Limit(ScopeKind.PROJECT, charge.project, resource))
             for queue in self.limits.chain(charge.queue):
-                self._wake(Limit(ScopeKind.QUEUE, queue, resource))
+                self._sleepers.wake_on(Limit(ScopeKind.QUEUE, queue, resource))
         return charge
 
     def waiting(self, operation: str) -> Ticket | None:
@@ -147,8 +147,7 @@ class Admission:
         """Drop buckets in which nothing waits, so that memory does not grow with every class ever seen."""
         empty = [key for key, bucket in self.buckets.items() if not bucket.tickets]
         for key in empty:
-            self._sleep(self.buckets[key], set())
-            self._awake.discard(key)
+            self._sleepers.forget(key)
             del self.buckets[key]
         return empty
 
@@ -156,13 +155,7 @@ class Admission:
 
     def admit(self, now: datetime, most: int = 1000) -> list[Admitted]:
         """Admit what can be admitted, at most `most`; buckets that were not tried for that reason stay awake."""
-        while self._timers and self._timers[0][0] <= now:
-            at, key = heapq.heappop(self._timers)
-            due = self.buckets.get(key)
-            if due is not None and due.timer == at:
-                due.timer = None
-                self._awake.add(key)
-        lines = self._lines()
+        lines = self._lines(now)
         turns = [(self._turn(line), line) for line in lines]
         heapq.heapify(turns)
         admitted: list[Admitted] = []
@@ -182,30 +175,29 @@ class Admission:
                 heapq.heappop(line)
             if line:
                 heapq.heappush(turns, (self._turn(line), line))
-        self._awake.update(key for _, line in turns for _, key in line)
+        self._sleepers.wake_all(key for _, line in turns for _, key in line)
         return admitted
 
     @property
     def has_more(self) -> bool:
         """Tell whether another pass may admit more at once."""
-        return bool(self._awake)
+        return bool(self._sleepers.awake)
 
     @property
     def next_timer(self) -> datetime | None:
         """Return when time alone may let an operation go: it stops holding out for a better environment."""
-        return self._timers[0][0] if self._timers else None
+        return self._sleepers.next_time
 
-    def _lines(self) -> list[Line]:
+    def _lines(self, now: datetime) -> list[Line]:
         """Put awake buckets in lines of one priority and project each: within a line, age alone decides."""
         lines: dict[tuple[int, str, float], Line] = {}
-        for key in self._awake:
+        for key in self._sleepers.take(now):
             bucket = self.buckets.get(key)
             if bucket is not None and bucket.tickets:
                 bucket.full = {}
                 plan = bucket.plan
                 line = lines.setdefault((plan.priority, plan.project, plan.weight), [])
                 line.append((bucket.tickets[0].position, key))
-        self._awake = set()
         for line in lines.values():
             heapq.heapify(line)
         return list(lines.values())
@@ -227,12 +219,12 @@ class Admission:
             return None
         holds_out = bool(plan.overflow_after) and ticket.since + plan.overflow_after > now
         choice = choose(
-            plan.order, ticket.operation, _Room(self, bucket, now), previous=ticket.previous, overflow=not holds_out
+            plan.order, ticket.operation, Room(self, bucket, now), previous=ticket.previous, overflow=not holds_out
         )
         if choice is None:
             self._no_room(bucket, now)
             if holds_out:
-                self._remind(bucket, ticket.since + plan.overflow_after)
+                self._sleepers.remind(bucket.key, ticket.since + plan.overflow_after)
             return None
         bucket.tickets.popleft()
         del self._bucket_of[ticket.operation]
@@ -265,7 +257,7 @@ class Admission:
             wait = queues.at_capacity(limit, amounts, len(bucket.full) - 1, self.ledger, self.limits)
             patient_until = bucket.tickets[0].since + self._patience
             if patient_until > now:
-                self._remind(bucket, patient_until)
+                self._sleepers.remind(bucket.key, patient_until)
             else:
                 self._reserve(limit, bucket)
         self._block(bucket, wait, limits)
@@ -276,27 +268,7 @@ class Admission:
         bucket.wait = wait
         if wait.reason is not queues.WaitReason.AT_CAPACITY:
             self._unreserve(bucket.key)
-        self._sleep(bucket, limits)
-
-    def _sleep(self, bucket: Bucket, limits: set[Limit]) -> None:
-        for limit in bucket.blocked_by - limits:
-            sleepers = self._sleepers[limit]
-            sleepers.discard(bucket.key)
-            if not sleepers:
-                del self._sleepers[limit]
-        for limit in limits - bucket.blocked_by:
-            self._sleepers.setdefault(limit, set()).add(bucket.key)
-        bucket.blocked_by = limits
-
-    def _remind(self, bucket: Bucket, at: datetime) -> None:
-        if bucket.timer is None or at < bucket.timer:
-            bucket.timer = at
-            heapq.heappush(self._timers, (at, bucket.key))
-
-    def _wake(self, limit: Limit) -> None:
-        sleepers = self._sleepers.get(limit)
-        if sleepers:
-            self._awake |= sleepers
+        self._sleepers.sleep(bucket.key, limits)
 
     def _reserve(self, limit: Limit, bucket: Bucket) -> None:
         """Keep what is released under a limit for one bucket: else smaller work would pass it by for ever."""
@@ -311,7 +283,7 @@ class Admission:
             return
         for limit in [limit for limit, holder in self._reserved.items() if holder == key]:
             del self._reserved[limit]
-            self._wake(limit)
+            self._sleepers.wake_on(limit)
 
     def kept_from(self, bucket: Bucket, environment: str, amounts: Amounts) -> Limit | None:
         """Return a resource of an environment that is kept for a bucket of higher priority or age; None if none is."""
@@ -323,41 +295,6 @@ class Admission:
             if holder is not None and holder != bucket.key and self.buckets[holder].rank < bucket.rank:
                 return limit
         return None
-
-
-class _Room:
-    """Tells `choose` which environments are full for a bucket, and remembers why: a pass gives nothing back."""
-
-    __slots__ = ("_admission", "_bucket", "_now")
-
-    def __init__(self, admission: Admission, bucket: Bucket, now: datetime) -> None:
-        self._admission = admission
-        self._bucket = bucket
-        self._now = now
-
-    def __contains__(self, environment: object) -> bool:
-        name = str(environment)
-        bucket, admission = self._bucket, self._admission
-        if name in bucket.full:
-            return True
-        plan = bucket.plan
-        until = plan.valid_until.get(name)
-        if until is not None and until <= self._now:
-            until = admission.revalidate(bucket.key, name, self._now)
-            if until is None:
-                bucket.full[name] = None
-                return True
-            plan.valid_until[name] = until
-        amounts = plan.amounts[name]
-        limit = admission.limits.full(admission.ledger, name, amounts)
-        if limit is None and not plan.alike:
-            limit = admission.limits.refused(admission.ledger, plan.queue, plan.project, amounts)
-        if limit is None:
-            limit = admission.kept_from(bucket, name, amounts)
-        if limit is None:
-            return False
-        bucket.full[name] = limit
-        return True
 
 
 def _charge(ticket: Ticket, choice: Choice, plan: Plan) -> Charge:

@@ -176,9 +176,9 @@ def build_catalogue(
         known_environments=frozenset(known_environments),
         region_jurisdictions={region: frozenset(found) for region, found in sorted(jurisdictions.items())},
         region_environments={region: tuple(sorted(found)) for region, found in sorted(environments.items())},
-        region_egress={
-            region: max(found)
-            for region, found in sorted(prices.items())
-            if len({currency for _, currency in found}) == 1
-        },
+        region_egress={region: max(found) for region, found in sorted(prices.items()) if _one_currency(found)},
     )
+
+
+def _one_currency(prices: set[tuple[float, str]]) -> bool:
+    return len({currency for _, currency in prices}) == 1

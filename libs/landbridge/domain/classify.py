@@ -29,7 +29,10 @@ def classify(effective: bytes, *, excluded: tuple[str, ...] = (), failed_over: b
     previous one was lost. Raises msgspec.MsgspecError or units.UnitError for bytes that intake cannot have accepted.
     """
     operation = _EFFECTIVE.decode(effective)
-    return requirement_class(_requirements(operation, tuple(sorted(excluded)), failed_over=failed_over))
+    found = _requirements(operation)
+    if excluded or failed_over:
+        found = _in_round(found, operation.spec, excluded, failed_over=failed_over)
+    return requirement_class(found)
 
 
 class _Part(msgspec.Struct, gc=False, frozen=True, rename="camel"):
@@ -156,12 +159,11 @@ _bytes = lru_cache(maxsize=4096)(units.parse_bytes)
 _duration = lru_cache(maxsize=4096)(units.parse_duration)
 
 
-def _requirements(operation: _Effective, excluded: tuple[str, ...], *, failed_over: bool) -> Requirements:
+def _requirements(operation: _Effective) -> Requirements:
     spec = operation.spec
     rules, lifecycle, requests = spec.constraints, spec.lifecycle, spec.resources.requests
     command = bytes(spec.command) not in _EMPTY
     image = spec.image
-    recovery = lifecycle.recovery if failed_over else _Recovery()
     return Requirements(
         project=operation.metadata.project,
         queue=spec.queue or DEFAULT_QUEUE,
@@ -192,21 +194,34 @@ def _requirements(operation: _Effective, excluded: tuple[str, ...], *, failed_ov
         operated_by=_ordered(rules.operated_by),
         preferences=tuple(sorted(spec.preferences.items())) if spec.preferences else (),
         expected_ms=_duration(lifecycle.expected_duration) if lifecycle.expected_duration else 0,
-        features=features_of(
-            spec.type,
-            lifecycle.disconnection.policy,
-            image_only=image is not None and not command,
-            source=spec.source is not None,
-            inputs=bool(spec.inputs),
-            outputs=bool(spec.outputs),
-            checkpoints=spec.checkpoints is not None,
-            acceptance=bytes(spec.acceptance) not in _EMPTY,
-        ),
-        excluded=excluded,
-        failed_over=failed_over,
+        features=_features(spec, image_only=image is not None and not command),
+    )
+
+
+def _in_round(requirements: Requirements, spec: _Spec, excluded: tuple[str, ...], *, failed_over: bool) -> Requirements:
+    """Add what belongs to the round. Recovery matters only to work that was interrupted."""
+    changed = msgspec.structs.replace(requirements, excluded=_ordered(excluded), failed_over=failed_over)
+    if not failed_over:
+        return changed
+    recovery = spec.lifecycle.recovery
+    return msgspec.structs.replace(
+        changed,
         recovery_mode=recovery.mode,
         recovery_environments=_ordered(recovery.environments),
-        checkpoints=spec.checkpoints.connection if spec.checkpoints is not None and failed_over else "",
+        checkpoints=spec.checkpoints.connection if spec.checkpoints is not None else "",
+    )
+
+
+def _features(spec: _Spec, *, image_only: bool) -> tuple[str, ...]:
+    return features_of(
+        spec.type,
+        spec.lifecycle.disconnection.policy,
+        image_only=image_only,
+        source=spec.source is not None,
+        inputs=bool(spec.inputs),
+        outputs=bool(spec.outputs),
+        checkpoints=spec.checkpoints is not None,
+        acceptance=bytes(spec.acceptance) not in _EMPTY,
     )
 
 

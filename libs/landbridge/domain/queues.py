@@ -83,16 +83,14 @@ class Wait(NamedTuple):
 class Bucket:
     """The waiting operations of one class, oldest first. They are one question: if the oldest must wait, all must."""
 
-    __slots__ = ("blocked_by", "full", "key", "plan", "tickets", "timer", "wait")
+    __slots__ = ("full", "key", "plan", "tickets", "wait")
 
     def __init__(self, key: str, plan: Plan) -> None:
         self.key = key
         self.plan = plan
         self.tickets: deque[Ticket] = deque()
-        self.blocked_by: set[Limit] = set()
         self.full: dict[str, Limit | None] = {}  # environments found without room in this pass; None: verdict ran out
         self.wait: Wait | None = None
-        self.timer: datetime | None = None  # when time alone may change the answer, and it is tried again
 
     @property
     def rank(self) -> tuple[int, int]:

@@ -41,6 +41,20 @@ def _queue(name: str, catalogue: Catalogue, waiting: int, held: dict[str, int]) 
     }
 
 
+_WAITING = """
+    select w.operation::text, 'waiting' as state, w.round, w.queue, w.project, w.priority, w.reason, w.since,
+        1 + (select count(*) from waiting o where o.queue = w.queue
+            and (o.priority > w.priority or (o.priority = w.priority and o.position < w.position))) as place,
+        (select count(*) from waiting o where o.queue = w.queue) as length
+    from waiting w where w.operation = $1
+"""
+_HELD = """
+    select operation::text, case when held then 'held' else 'released' end as state, round, queue, project, environment,
+        decision, amounts, at
+    from charge where operation = $1
+"""
+
+
 async def standing(tx: Tx, operation: str) -> dict[str, Any] | None:
     """Return where an operation stands: its place in the queue, or what it holds. None if it is not known here.
 
@@ -50,44 +64,11 @@ async def standing(tx: Tx, operation: str) -> dict[str, Any] | None:
         UUID(operation)
     except ValueError:
         return None
-    row = await tx.fetchrow(
-        """select w.round, w.queue, w.project, w.priority, w.reason, w.since,
-               (select count(*) from waiting o where o.queue = w.queue
-                and (o.priority > w.priority or (o.priority = w.priority and o.position < w.position))) as ahead,
-               (select count(*) from waiting o where o.queue = w.queue) as length
-           from waiting w where w.operation = $1""",
-        operation,
-    )
+    row = await tx.fetchrow(_WAITING, operation)
     if row is not None:
-        return {
-            "operation": operation,
-            "state": "waiting",
-            "round": row[0],
-            "queue": row[1],
-            "project": row[2],
-            "priority": row[3],
-            "reason": row[4],
-            "since": row[5],
-            "place": row[6] + 1,
-            "length": row[7],
-        }
-    row = await tx.fetchrow(
-        "select round, queue, project, environment, decision, amounts, at, held from charge where operation = $1",
-        operation,
-    )
-    if row is None:
-        return None
-    return {
-        "operation": operation,
-        "state": "held" if row[7] else "released",
-        "round": row[0],
-        "queue": row[1],
-        "project": row[2],
-        "environment": row[3],
-        "decision": row[4],
-        "amounts": _amounts.decode(row[5]),
-        "at": row[6],
-    }
+        return dict(row)
+    row = await tx.fetchrow(_HELD, operation)
+    return {**dict(row), "amounts": _amounts.decode(row["amounts"])} if row is not None else None
 
 
 async def placed_by(tx: Tx, decision: str) -> list[tuple[str, Placed]]:
