@@ -34,3 +34,11 @@ async def process_site(nats_server: NatsServer, centre: Centre, tmp_path: Path) 
     made = Site(tmp_path / "site", nats_server.url)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def simulated_site(nats_server: NatsServer, centre: Centre, tmp_path: Path) -> AsyncIterator[Site]:
+    """Where it does not matter what runs: the cheapest kind."""
+    made = Site(tmp_path / "site", nats_server.url, executor="simulated")
+    yield made
+    await made.close()

@@ -50,7 +50,8 @@ class Site:
             *(sys.executable, "-W", "error", "-m", "landbridge_dispatch.dispatcher"),
             stdout=log,
             stderr=log,
-            env={**os.environ, **settings, **environ},
+            # Compiled modules are kept, or every start would compile hundreds of them again.
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **settings, **environ},
         )
         log.close()
 

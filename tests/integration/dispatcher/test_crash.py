@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from integration.dispatcher.centre import Centre
 from integration.dispatcher.site import Site
 from integration.dispatcher.work import work
@@ -29,15 +27,15 @@ async def restarted(centre: Centre, site: Site) -> None:
     await centre.until_connected()
 
 
-async def test_killed_between_grant_and_slot_the_inventory_shows_nothing(centre: Centre, site: Site) -> None:
-    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-grant=kill")
+async def test_killed_between_grant_and_slot_the_inventory_shows_nothing(centre: Centre, process_site: Site) -> None:
+    await process_site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-grant=kill")
     await centre.until_connected()
-    offer = await centre.offer(work(site))
+    offer = await centre.offer(work(process_site))
 
-    await restarted(centre, site)
+    await restarted(centre, process_site)
 
     assert centre.inventories[-1].slots == ()
-    again = await centre.offer(work(site), operation=offer.operation, counter=2)
+    again = await centre.offer(work(process_site), operation=offer.operation, counter=2)
     await centre.until(again, AttemptState.FINISHED)
     assert centre.of(offer) == []
 
@@ -55,19 +53,19 @@ async def test_killed_between_slot_and_start_it_starts_only_after_a_new_grant(ce
     assert finished.outcome is AttemptOutcome.COMPLETED
 
 
-async def test_a_slot_that_is_not_granted_again_never_starts(centre: Centre, site: Site) -> None:
-    await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-occupy=kill")
+async def test_a_slot_that_is_not_granted_again_never_starts(centre: Centre, process_site: Site) -> None:
+    await process_site.start(LANDBRIDGE_FAILPOINTS="dispatcher.after-occupy=kill")
     await centre.until_connected()
-    offer = await centre.offer(work(site))
+    offer = await centre.offer(work(process_site))
     await wait_until(lambda: centre.granted, "it was granted")
     centre.refuse[offer.operation, "1.1"] = "superseded"
-    await restarted(centre, site)
+    await restarted(centre, process_site)
 
     relinquished = await centre.until(offer, AttemptState.RELINQUISHED)
 
     assert relinquished.reason == "not-granted"
     assert centre.of(offer, AttemptState.STARTED, AttemptState.FINISHED) == []
-    assert starts(site) == []
+    assert starts(process_site) == []
 
 
 async def test_killed_after_the_start_running_work_is_adopted(centre: Centre, process_site: Site) -> None:
@@ -84,10 +82,8 @@ async def test_killed_after_the_start_running_work_is_adopted(centre: Centre, pr
     assert starts(site) == [offer.operation]
 
 
-@pytest.mark.parametrize("exit_code", [0, 3])
-async def test_killed_between_exit_and_report_the_end_is_reported_once_more(
-    centre: Centre, site: Site, exit_code: int
-) -> None:
+async def test_killed_between_exit_and_report_the_end_is_reported_once_more(centre: Centre, site: Site) -> None:
+    exit_code = 3
     await site.start(LANDBRIDGE_FAILPOINTS="dispatcher.before-final-report=kill")
     await centre.until_connected()
     offer = await centre.offer(work(site, exit_code=exit_code))
@@ -104,49 +100,53 @@ async def test_killed_between_exit_and_report_the_end_is_reported_once_more(
 
 
 async def test_an_unsettled_end_is_reported_again_in_every_term_and_a_settled_one_is_removed(
-    centre: Centre, site: Site
+    centre: Centre, simulated_site: Site
 ) -> None:
-    await site.start()
+    await simulated_site.start()
     await centre.until_connected()
-    offer = await centre.offer(work(site))
+    offer = await centre.offer(work(simulated_site))
     await centre.until(offer, AttemptState.FINISHED)
 
     centre.raise_term()
     await wait_until(lambda: len(centre.of(offer, AttemptState.FINISHED)) == 2, "it is reported again")
     assert [each.term for each in centre.of(offer, AttemptState.FINISHED)] == [1, 2]
     await centre.settle(offer)
-    other = await centre.offer(work(site))
+    other = await centre.offer(work(simulated_site))
     await centre.until(other, AttemptState.FINISHED)
     centre.raise_term()
 
     async def removed() -> bool:
-        found = await site.ask(do="operations", all=True)
+        found = await simulated_site.ask(do="operations", all=True)
         return [each["operation"] for each in found["operations"]] == [other.operation]
 
     await wait_until(removed, "the settled slot is gone, the other one is not")
 
 
-async def test_two_dispatchers_in_one_directory_are_one_too_many(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_two_dispatchers_in_one_directory_are_one_too_many(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
     second = Site.__new__(Site)
-    second.__dict__.update(site.__dict__)
+    second.__dict__.update(simulated_site.__dict__)
 
     await second.start()
 
     assert await second.ended() == 1
-    assert "another dispatcher runs" in site.log()
+    assert "another dispatcher runs" in simulated_site.log()
 
 
-async def test_a_copy_of_a_site_is_told_apart_by_the_chain(centre: Centre, site: Site, tmp_path: Path) -> None:
-    await site.start()
+async def test_a_copy_of_a_site_is_told_apart_by_the_chain(
+    centre: Centre, simulated_site: Site, tmp_path: Path
+) -> None:
+    await simulated_site.start()
     await centre.until_connected()
-    copy = Site(tmp_path / "copy", site.url, executor="simulated")
+    copy = Site(tmp_path / "copy", simulated_site.url, executor="simulated")
     try:
         await copy.start()
         await copy.until_started()
         displaced = '"reason":"displaced"'
-        await wait_until(lambda: displaced in site.log() or displaced in copy.log(), "one of them is displaced")
+        await wait_until(
+            lambda: displaced in simulated_site.log() or displaced in copy.log(), "one of them is displaced"
+        )
         assert centre.row.restored or centre.row.displaced
     finally:
         await copy.close()

@@ -32,8 +32,10 @@ async def test_an_offer_is_claimed_granted_started_reported_and_settled(centre: 
     await wait_until(settled, "the slot is settled")
 
 
-async def test_first_contact_is_hello_then_inventory_then_starting_is_allowed(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_first_contact_is_hello_then_inventory_then_starting_is_allowed(
+    centre: Centre, simulated_site: Site
+) -> None:
+    await simulated_site.start()
     await centre.until_connected()
 
     kinds = [asked.kind for asked in centre.lease_requests]
@@ -44,10 +46,10 @@ async def test_first_contact_is_hello_then_inventory_then_starting_is_allowed(ce
     assert links[:2] == [(0, 1), (1, 2)]
 
 
-async def test_many_offers_become_few_messages(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_many_offers_become_few_messages(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
-    offers = [centre.an_offer(work(site)) for _ in range(50)]
+    offers = [centre.an_offer(work(simulated_site)) for _ in range(50)]
     before = centre.messages
     await centre.send("offer", command.Offers(offers=tuple(offers)))
 
@@ -72,13 +74,13 @@ async def test_a_duplicate_offer_starts_nothing_twice_and_repeats_the_answer(cen
     assert log.data.count(b"ran") == 1
 
 
-async def test_a_stale_offer_is_refused(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_a_stale_offer_is_refused(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
-    newer = await centre.offer(work(site), counter=5)
+    newer = await centre.offer(work(simulated_site), counter=5)
     await centre.until(newer, AttemptState.FINISHED)
 
-    older = await centre.offer(work(site), operation=newer.operation, counter=4)
+    older = await centre.offer(work(simulated_site), operation=newer.operation, counter=4)
 
     refused = await centre.until(older, AttemptState.REFUSED)
     assert refused.reason == "stale-epoch"
@@ -100,10 +102,10 @@ async def test_a_higher_epoch_stops_the_lower_one_before_it_starts(centre: Centr
     assert centre.of(lower, AttemptState.RELINQUISHED)[0].reason == "superseded"
 
 
-async def test_a_command_with_an_unknown_field_is_refused_as_too_new(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_a_command_with_an_unknown_field_is_refused_as_too_new(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
-    offer = centre.an_offer(work(site))
+    offer = centre.an_offer(work(simulated_site))
     body = (
         b'{"offers":[{"operation":"%s","epoch":{"generation":1,"counter":1},"onlyIf":"x"}]}' % offer.operation.encode()
     )
@@ -115,23 +117,23 @@ async def test_a_command_with_an_unknown_field_is_refused_as_too_new(centre: Cen
     assert centre.claims == []
 
 
-async def test_an_offer_that_needs_an_unknown_feature_is_refused(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_an_offer_that_needs_an_unknown_feature_is_refused(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
 
-    offer = await centre.offer(work(site), features=("type.job", "teleport"))
+    offer = await centre.offer(work(simulated_site), features=("type.job", "teleport"))
 
     refused = await centre.until(offer, AttemptState.REFUSED)
     assert refused.reason == "dispatcher-too-old"
     assert "teleport" in refused.message
 
 
-async def test_the_sites_own_policy_refuses_before_claiming(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_the_sites_own_policy_refuses_before_claiming(centre: Centre, process_site: Site) -> None:
+    await process_site.start()
     await centre.until_connected()
     bad = {
-        "connection-not-bound": centre.an_offer(work(site), inputs={"a": {"connection": "nowhere"}}),
-        "specification": centre.an_offer(work(site)),
+        "connection-not-bound": centre.an_offer(work(process_site), inputs={"a": {"connection": "nowhere"}}),
+        "specification": centre.an_offer(work(process_site)),
     }
     damaged = command.Offer(
         **{name: getattr(bad["specification"], name) for name in command.Offer.__struct_fields__}
@@ -148,32 +150,32 @@ async def test_the_sites_own_policy_refuses_before_claiming(centre: Centre, site
     assert centre.claims == []
 
 
-async def test_a_refused_claim_starts_nothing(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_a_refused_claim_starts_nothing(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
     centre.grants_claims = False
-    refused = await centre.offer(work(site))
+    refused = await centre.offer(work(simulated_site))
     await wait_until(lambda: centre.claims, "it was claimed")
     centre.grants_claims = True
 
-    other = await centre.offer(work(site))
+    other = await centre.offer(work(simulated_site))
 
     await centre.until(other, AttemptState.FINISHED)
     assert centre.of(refused) == []
 
 
-async def test_a_withdrawn_offer_is_forgotten(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_a_withdrawn_offer_is_forgotten(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
     centre.grants_claims = False
-    offer = await centre.offer(work(site))
+    offer = await centre.offer(work(simulated_site))
     await wait_until(lambda: centre.claims, "it was claimed")
     centre.grants_claims = True
     await centre.withdraw(offer)
-    other = await centre.offer(work(site))
+    other = await centre.offer(work(simulated_site))
     await centre.until(other, AttemptState.FINISHED)
 
-    found = await site.ask(do="operations", all=True)
+    found = await simulated_site.ask(do="operations", all=True)
 
     assert [each["operation"] for each in found["operations"]] == [other.operation]
 
@@ -190,10 +192,10 @@ async def test_cancelling_running_work_is_reported_as_cancelled(centre: Centre, 
     assert (finished.outcome, finished.reason) == (AttemptOutcome.CANCELLED, "cancelled")
 
 
-async def test_stopping_what_is_not_here_is_answered_by_a_tombstone(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_stopping_what_is_not_here_is_answered_by_a_tombstone(centre: Centre, process_site: Site) -> None:
+    await process_site.start()
     await centre.until_connected()
-    absent = centre.an_offer(work(site))
+    absent = centre.an_offer(work(process_site))
     await centre.stop(absent)
 
     relinquished = await centre.until(absent, AttemptState.RELINQUISHED)

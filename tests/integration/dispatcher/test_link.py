@@ -81,15 +81,15 @@ async def test_commands_sent_during_the_cut_are_carried_out_afterwards(centre: C
     await centre.until(offered, AttemptState.FINISHED)
 
 
-async def test_without_a_lease_nothing_starts(centre: Centre, site: Site) -> None:
+async def test_without_a_lease_nothing_starts(centre: Centre, simulated_site: Site) -> None:
     centre.ttl_ms = 3000
-    await site.start()
+    await simulated_site.start()
     await centre.until_connected()
     centre.deaf = True
-    await wait_until(lambda: unusable(site), "the lease has run out")
+    await wait_until(lambda: unusable(simulated_site), "the lease has run out")
 
-    offer = await centre.offer(work(site))
-    absent = centre.an_offer(work(site))
+    offer = await centre.offer(work(simulated_site))
+    absent = centre.an_offer(work(simulated_site))
     await centre.stop(absent)
     await centre.until(absent, AttemptState.RELINQUISHED)
 
@@ -148,11 +148,15 @@ async def test_the_site_can_see_and_stop_its_work_without_the_centre(centre: Cen
     link.cut()
 
     listed = await site.ask(do="operations")
-    log = await site.ask(do="logs", operation=offer.operation[:8])
+
+    async def log_is_seen() -> bool:
+        log = await site.ask(do="logs", operation=offer.operation[:8])
+        return "seen on site" in str(log["text"])
+
+    await wait_until(log_is_seen, "its log is seen")
     await site.ask(do="stop", operation=offer.operation[:8], graceSeconds=1)
 
     assert [each["operation"] for each in listed["operations"]] == [offer.operation]
-    assert "seen on site" in log["text"]
 
     async def ended() -> bool:
         found = await site.ask(do="operations", all=True)
@@ -178,25 +182,25 @@ async def test_a_site_starts_and_answers_although_there_is_no_centre_at_all(proc
     assert await process_site.terminate() == 0
 
 
-async def test_the_broker_may_restart_at_any_time(centre: Centre, site: Site, nats_server: NatsServer) -> None:
-    await site.start()
+async def test_the_broker_may_restart_at_any_time(centre: Centre, process_site: Site, nats_server: NatsServer) -> None:
+    await process_site.start()
     await centre.until_connected()
-    offer = await centre.offer(work(site, seconds=2))
+    offer = await centre.offer(work(process_site, seconds=2))
     await centre.until(offer, AttemptState.STARTED)
 
     await nats_server.stop()
     await nats_server.start()
 
     await centre.until(offer, AttemptState.FINISHED, timeout_s=40)
-    other = await centre.offer(work(site))
+    other = await centre.offer(work(process_site))
     await centre.until(other, AttemptState.FINISHED, timeout_s=40)
 
 
-async def test_logs_are_json_without_secrets(centre: Centre, site: Site) -> None:
-    await site.start()
+async def test_logs_are_json_without_secrets(centre: Centre, simulated_site: Site) -> None:
+    await simulated_site.start()
     await centre.until_connected()
-    await site.terminate()
+    await simulated_site.terminate()
 
-    lines = [json.loads(line) for line in site.log().splitlines()]
+    lines = [json.loads(line) for line in simulated_site.log().splitlines()]
 
     assert {line["event"] for line in lines} >= {"started", "lease_granted", "inventory_sent", "stopped"}

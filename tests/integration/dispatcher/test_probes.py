@@ -157,16 +157,16 @@ async def test_the_plan_survives_the_dispatcher_and_needs_no_centre(centre: Cent
     await wait_until(proven, "both are proven again")
 
 
-async def test_the_contract_in_force_is_in_the_resolved_context(centre: Centre, site: Site) -> None:
+async def test_the_contract_in_force_is_in_the_resolved_context(centre: Centre, simulated_site: Site) -> None:
     from integration.dispatcher.work import work
     from landbridge.schema.wire.report_v1 import AttemptState
 
-    await site.start()
+    await simulated_site.start()
     await centre.until_connected()
     await centre.send("probe-plan", a_plan(ALL[1]))
     await found(centre, ALL[1], EvidenceResult.PROVEN)
-    offer = await centre.offer(work(site), identity="trainer", resources={"requests": {"cpu": "500m"}})
-    stranger = await centre.offer(work(site), identity="stranger")
+    offer = await centre.offer(work(simulated_site), identity="trainer", resources={"requests": {"cpu": "500m"}})
+    stranger = await centre.offer(work(simulated_site), identity="stranger")
 
     finished = await centre.until(offer, AttemptState.FINISHED)
     refused = await centre.until(stranger, AttemptState.REFUSED)
