@@ -158,14 +158,20 @@ def _bindings(executor: str, duration: str) -> dict[str, Any]:
     return {"executor": {"name": executor, "slots": 64}}
 
 
-def operation(number: int, *, environment: str = "", command: Sequence[str] = ("true",)) -> bytes:
-    """Make a small but complete operation; distinct names, few requirement classes, as real load has."""
+def operation(number: int, *, environment: str = "", command: Sequence[str] = ("true",), tiny: bool = False) -> bytes:
+    """Make a small but complete operation; distinct names, few requirement classes, as real load has.
+
+    `tiny` ones ask for so little that a hundred fit beside each other on one core that really exists.
+    """
+    requests = {"cpu": f"{100 + number % 20 * 50}m", "memory": f"{64 + number % 8 * 32}Mi"}
+    if tiny:
+        requests = {"cpu": "10m", "memory": "8Mi"}
     spec: dict[str, Any] = {
         "type": "job",
         "queue": QUEUE,
         "command": list(command),
         "env": {"SHARD": str(number)},
-        "resources": {"requests": {"cpu": f"{100 + number % 20 * 50}m", "memory": f"{64 + number % 8 * 32}Mi"}},
+        "resources": {"requests": requests},
         "lifecycle": {"expectedDuration": "1s", "timeout": "5m", "disconnection": {"policy": "continue"}},
     }
     if environment:

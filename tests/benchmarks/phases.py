@@ -205,7 +205,7 @@ async def processes(load: Load, environment: str, count: int) -> float:
     observer = load.observer
     ended_before = observer.ended
     operations, started = await load.submit(
-        [operation(number, environment=environment, command=["/bin/true"]) for number in range(count)]
+        [operation(number, environment=environment, command=["/bin/true"], tiny=True) for number in range(count)]
     )
     await observer.until(
         lambda: observer.ended - ended_before >= count, what="local processes", timeout_s=_QUIET_SECONDS
