@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -424,3 +425,61 @@ async def test_what_cannot_be_prepared_is_refused_and_hurts_nobody_else(
         assert found[-1] is None
     await process.executor.start([good.key])
     assert (await process_watcher.end(good.key)).reason == ""
+
+
+async def test_after_a_restart_of_the_machine_what_ran_is_over_and_says_so(process: Harness) -> None:
+    work = a_work(process.command(Behaviour()))
+    await process.executor.occupy([work])
+    slot = slot_directory(process, work.key)
+    slots.claim_guardian(slot, slots.GuardianId(pid=1, ticks=1, boot="another-boot"))
+    slots.append_state(slot, {"state": "running", "pid": 2, "startedAt": 1764500000.0})
+
+    [view] = await process.executor.inventory()
+
+    assert (view.phase, view.reason) == (SlotPhase.FINISHED, "host-restarted")
+
+
+async def test_the_first_end_that_was_recorded_counts(process: Harness, process_watcher: Watcher) -> None:
+    work = a_work(process.command(Behaviour(exit_code=3)))
+    await run(process.executor, work)
+    await process_watcher.end(work.key)
+    slot = slot_directory(process, work.key)
+    slots.append_state(slot, {"state": "finished", "outcome": "completed", "reason": ""})
+    with (slot / "state.jsonl").open("ab") as torn:
+        torn.write(b'{"state":"fin')
+
+    view = await process.executor.look(work.key)
+
+    assert view is not None
+    assert view.reason == "exit-code"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
+async def test_a_role_runs_as_its_own_user_and_owns_what_it_writes() -> None:
+    # Below /tmp itself: the test's own directories cannot be entered by others.
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        harness = ProcessHarness(Path(place) / "site")
+        bindings = yaml.safe_load((harness.home / "bindings.yaml").read_text())
+        bindings["identities"] = {"trainer": {"user": "nobody"}}
+        (harness.home / "bindings.yaml").write_text(yaml.safe_dump(bindings))
+        program = (
+            'id -un; echo x > "$LANDBRIDGE_OUTPUT_MODEL/f"; echo \'{"name":"m","value":1}\' >> "$LANDBRIDGE_METRICS"'
+        )
+        work = a_work(["sh", "-c", program], identity="trainer", outputs={"model": {"connection": "models"}})
+        async for process in opened(harness):
+            watcher = Watcher(process.executor)
+            await run(process.executor, work)
+            view = await watcher.end(work.key)
+
+            log = await process.executor.logs(work.key)
+            assert log is not None
+            assert log.data == b"nobody\n"
+            assert view.report is not None
+            assert view.report.resolved is not None
+            assert view.report.resolved.principal == "nobody"
+            assert view.report.outputs["model"].bytes == 2
+            assert view.report.metrics == {"m": 1.0}
+            written = harness.home / f"data/models/{work.operation}/e1-1/model/f"
+            assert written.owner() == "nobody"
+            await watcher.close()

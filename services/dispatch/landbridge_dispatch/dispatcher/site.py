@@ -26,6 +26,7 @@ log = logs.get(__name__)
 REQUEST_BYTES_MAX: Final = 65_536
 STOPPED_ON_SITE: Final = "stopped-on-site"
 GRACE_S: Final = 30
+OPERATIONS_MAX: Final = 2000
 
 
 class SiteDoor:
@@ -89,7 +90,8 @@ class SiteDoor:
             case "operations":
                 views = await self._executor.inventory()
                 wanted = [view for view in views if request.get("all") or view.phase not in own.FINAL]
-                return {"ok": True, "operations": [describe(view) for view in wanted]}
+                shown = [describe(view) for view in wanted[:OPERATIONS_MAX]]
+                return {"ok": True, "operations": shown, "more": len(wanted) - len(shown)}
             case "logs":
                 return await self._logs(request)
             case "stop":

@@ -48,7 +48,8 @@ def prepare(slot: Path, order: Order, secrets: dict[str, str], cgroup_base: Path
                 os.chown(path, *order.user)
         if order.user is not None:
             # Passable, not readable, for another user than ours.
-            slot.chmod(0o711)
+            for path in (slot.parent, slot):
+                path.chmod(0o711)
         directories = [place.directory for place in order.outputs.values()]
         if order.checkpoint is not None:
             directories.append(order.checkpoint.directory)

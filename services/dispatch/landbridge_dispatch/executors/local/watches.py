@@ -1,5 +1,6 @@
 """What a guardian looks at from time to time: sealed checkpoints and resident memory. Standard library only."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -36,8 +37,14 @@ class CheckpointWatch:
     def ask(self) -> None:
         """Leave the file that the workload looks for."""
         self._asked_ns = time.time_ns()
-        # The workload owns this directory: a link planted here must not be followed.
-        os.close(os.open(self._request, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
+        # The workload owns this directory: a link planted here, or in its place, must not be followed.
+        with contextlib.suppress(OSError):
+            below = os.open(self._request.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                os.close(os.open(self._request.name, flags, 0o644, dir_fd=below))
+            finally:
+                os.close(below)
 
     def look(self, now_ns: int, *, at_once: bool = False) -> bool:
         """Tell whether a newer checkpoint was found; looks at most once a second unless told to."""
