@@ -124,6 +124,8 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
 
     def connections(self) -> frozenset[str]:
         """Return the logical connections that the operation names."""
+        if not self.inputs and not self.outputs and self.checkpoints is None and self.source is None:
+            return _NONE
         named = {part.connection for part in self.inputs.values()}
         named |= {part.connection for part in self.outputs.values()}
         if self.checkpoints is not None:
@@ -131,6 +133,9 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
         if self.source is not None:
             named.add(self.source.connection)
         return frozenset(named - {""})
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 class Operation(msgspec.Struct, frozen=True, rename="camel"):

@@ -40,6 +40,7 @@ from landbridge_dispatch.executors.simulated.timers import Timers
 
 JOURNAL_FILE = "simulated.journal"
 _MS_NS = 1_000_000
+PLANS_MAX = 50_000
 COMPACT_BYTES = 64 * 2**20
 _START, _FINISH, _TIMEOUT, _KILL, _LEASE, _CHECKPOINT = range(6)
 
@@ -56,6 +57,8 @@ class SimulatedExecutor:
         self._start_wait_ms = units.parse_duration(bindings.executor.start_wait)
         self._journal = Journal(Path(bindings.home) / JOURNAL_FILE)
         self._slots: dict[SlotKey, Slot] = {}
+        self._plans: dict[SlotKey, Plan] = {}
+        """What was found when an offer was checked, until its slot is occupied or too many have come."""
         self._timers = Timers(self._due)
         self._changed: dict[SlotKey, Slot] = {}
         self._wake = asyncio.Event()
@@ -91,11 +94,13 @@ class SimulatedExecutor:
         write_lease(self._bindings.home, kept)
 
     async def check(self, works: Sequence[Work]) -> list[RefusedError | None]:
+        if len(self._plans) > PLANS_MAX:
+            self._plans.clear()
         return [self._check(work) for work in works]
 
     def _check(self, work: Work) -> RefusedError | None:
         try:
-            self._plan(work)
+            self._plans[work.key] = self._plan(work)
         except RefusedError as refusal:
             return refusal
         return None
@@ -123,7 +128,7 @@ class SimulatedExecutor:
             return found.view()
         epoch, spec = work.epoch, work.view.spec
         try:
-            plan = self._plan(work)
+            plan = self._plans.pop(key, None) or self._plan(work)
         except RefusedError as refusal:
             return refusal
         slot = Slot(

@@ -176,7 +176,7 @@ class Slot(msgspec.Struct, kw_only=True):
             at=ended or started or datetime.now(UTC),
             started_at=started,
             finished_at=ended if remains is not None else None,
-            outcome=wire.AttemptOutcome(ending.outcome) if ending else wire.AttemptOutcome.UNSPECIFIED,
+            outcome=_OUTCOMES[ending.outcome] if ending else wire.AttemptOutcome.UNSPECIFIED,
             reason=self.reason,
             exit_code=ending.exit_code if ending else None,
             signal=ending.signal if ending else None,
@@ -207,6 +207,7 @@ def _resolved(context: tuple[int, float | None, str]) -> wire.Resolved:
     )
 
 
+_OUTCOMES = {outcome.value: outcome for outcome in wire.AttemptOutcome}
 _STATES = {
     SlotPhase.RUNNING: wire.AttemptState.STARTED,
     SlotPhase.FINISHED: wire.AttemptState.FINISHED,
