@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from landbridge.client.site import short_path
+
 from .conftest import Run
 
 ID = "6f1c2d3e-0000-5000-8000-00000000000a"
@@ -30,7 +32,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, Answers]]:
             answer = known(request) if known else {"error": "no"}
             self.wfile.write(json.dumps(answer).encode() + b"\n")
 
-    with socketserver.UnixStreamServer(str(home / "site.sock"), Handler) as server:
+    with socketserver.UnixStreamServer(short_path(home / "site.sock"), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield home, answers
