@@ -151,7 +151,7 @@ async def take_evidence(tx: Tx, name: str, items: Sequence[Evidence], now: datet
     if offset_s != found.clock_offset:
         await repository.set_clock_offset(tx, name, offset_s)
     current = await repository.records(tx, name)
-    news, changed = merge(current, judge(items, planned, now, offset_s))
+    news, changed = merge(current, judge(items, planned, now, offset_s), now)
     if not news:
         return []
     await repository.save_records(tx, name, news.values())

@@ -76,10 +76,18 @@ def _record(item: Evidence, probe: Probe, now: datetime, offset_s: float) -> Rec
     )
 
 
-def merge(current: Mapping[str, Record], reported: Mapping[str, Record]) -> tuple[dict[str, Record], bool]:
-    """Return what is new (not older than what is kept) and whether any of it tells something else than before."""
+def merge(
+    current: Mapping[str, Record], reported: Mapping[str, Record], now: datetime
+) -> tuple[dict[str, Record], bool]:
+    """Return what is new (not older than what is kept) and whether any of it tells something else than before.
+
+    A proof that had run out told nothing any more: one that replaces it is news, also if it says the same.
+    """
     news = {name: record for name, record in reported.items() if name not in current or current[name].at < record.at}
-    changed = any(name not in current or not record.tells_the_same(current[name]) for name, record in news.items())
+    changed = any(
+        name not in current or current[name].expires <= now or not record.tells_the_same(current[name])
+        for name, record in news.items()
+    )
     return news, changed
 
 

@@ -40,15 +40,21 @@ def test_an_unknown_result_counts_as_unknown() -> None:
 
 def test_older_reports_change_nothing() -> None:
     current = judge([item(1)], PLAN, NOW)
-    assert merge(current, judge([item(5, result=EvidenceResult.FAILED)], PLAN, NOW)) == ({}, False)
+    assert merge(current, judge([item(5, result=EvidenceResult.FAILED)], PLAN, NOW), NOW) == ({}, False)
+
+
+def test_the_same_proof_is_a_change_where_the_one_before_had_run_out() -> None:
+    expired = judge([item(300)], PLAN, NOW)
+    assert expired["runtime@1"].expires <= NOW
+    assert merge(expired, judge([item(1)], PLAN, NOW), NOW) == (judge([item(1)], PLAN, NOW), True)
 
 
 def test_a_newer_report_of_the_same_is_news_but_no_change() -> None:
     current = judge([item(5)], PLAN, NOW)
-    news, changed = merge(current, judge([item(1)], PLAN, NOW))
+    news, changed = merge(current, judge([item(1)], PLAN, NOW), NOW)
     assert (set(news), changed) == ({"runtime@1"}, False)
-    assert merge(current, judge([item(1, detail="other")], PLAN, NOW))[1]
-    assert merge(current, judge([item(1, subject="driver 2")], PLAN, NOW))[1]
+    assert merge(current, judge([item(1, detail="other")], PLAN, NOW), NOW)[1]
+    assert merge(current, judge([item(1, subject="driver 2")], PLAN, NOW), NOW)[1]
 
 
 def test_the_clock_probe_tells_the_offset_and_nonsense_is_ignored() -> None:
