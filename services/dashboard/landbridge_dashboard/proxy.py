@@ -36,6 +36,7 @@ _TO_COORDINATOR = re.compile(
 _RECOVERY = re.compile(
     r"recovery/(republish/)?(?P<service>intake|eligibility|ranking|coordinator|contract-verifier|lineage)$"
 )
+_TO_RANKING = re.compile(r"ranking/")
 _TO_LINEAGE_WRITE = re.compile(r"plan$")
 
 
@@ -50,6 +51,8 @@ def owner_of(method: str, path: str, settings: DashboardSettings) -> str:
         return str(getattr(settings, f"{recovering['service'].replace('-', '_')}_url"))
     if _TO_COORDINATOR.match(path):
         return settings.coordinator_url
+    if _TO_RANKING.match(path):
+        return settings.ranking_url
     if method in _READ:
         return settings.intake_url if _TO_INTAKE_READ.match(path) else settings.lineage_url
     return settings.lineage_url if _TO_LINEAGE_WRITE.match(path) else settings.intake_url

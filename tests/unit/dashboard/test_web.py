@@ -102,6 +102,8 @@ def test_a_cookie_alone_may_read_but_not_change(web: TestClient, upstream: Upstr
         ("POST", "access", "contract_verifier"),
         ("GET", "environments", "lineage"),
         ("GET", "alerts", "alerting"),
+        ("GET", "ranking/queues", "ranking"),
+        ("POST", "operations/x/override", "coordinator"),
     ],
 )
 def test_each_path_goes_to_the_service_that_owns_it(method: str, path: str, service: str) -> None:
