@@ -148,13 +148,10 @@ async def test_a_cut_is_told_and_an_environment_declared_off_stops_its_old_copy_
     assert "judged and placed again" in preview
     assert moved_to == other(here)
 
-    def gone() -> bool:
-        found = machine.json("env", "reconciliation", here)
-        return bool(found["slots"] and not found["adopted"])
-
-    await wait_until(gone, "the environment is reconciled and adopted nothing", timeout_s=60)
     await wait_until(
         lambda: "superseded" in str(machine.json("events", name)), "the old copy is told as a record", timeout_s=60
     )
+    # A later reconciliation may find the slot gone already; in none is the old copy adopted.
+    assert not machine.json("env", "reconciliation", here)["adopted"]
     assert machine.json("get", "operation", name)["environment"] == moved_to
     machine.run("cancel", name, "--wait", "--timeout", "60s")

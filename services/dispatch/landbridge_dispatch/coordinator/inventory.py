@@ -152,7 +152,8 @@ async def recover(core: Core, session: Session) -> None:
     What a person has declared dead since the generation began is not waited for.
     """
     tx = session.tx
-    if not await tx.fetchval("select recovering from centre"):
+    # For update: of two that each complete what the other waits for, the later one must see both.
+    if not await tx.fetchval("select recovering from centre for update"):
         await tx.execute("delete from inventory_part")
         tx.after_commit(lambda: _end_recovery(core))
         return
