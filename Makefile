@@ -55,7 +55,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 
 .PHONY: test
 test: check ## Everything a change must pass
-	@$(PYTEST) -n 2 --dist loadgroup -m "not slow" --ignore tests/browser tests
+	@$(PYTEST) -n 4 --dist loadgroup -m "not slow" --ignore tests/browser tests
 	@$(PYTEST) tests/browser
 
 .PHONY: test-unit
