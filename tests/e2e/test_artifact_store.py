@@ -65,11 +65,11 @@ async def test_an_unreachable_artifact_store_makes_its_environment_ineligible_un
             nonlocal waiting
             waiting = submit(instance, tmp_path, f"store-{time.monotonic_ns()}")
             found = verdict(instance, waiting)
-            return bool(found) and not found["eligible"]
+            # Until the probe has told, the site itself refuses such work, which is judged anew for other reasons.
+            return bool(found) and not found["eligible"] and CONNECTION in json.dumps(found["violations"])
 
         await wait_until(is_ineligible, f"{SITE} is ineligible without {CONNECTION}", timeout_s=60, every_s=0.5)
         assert time.monotonic() - gone <= PROBE_PERIOD_S + ALLOWANCE_S
-        assert CONNECTION in json.dumps(verdict(instance, waiting)["violations"])
     finally:
         if away.exists():
             away.rename(store)
