@@ -212,19 +212,13 @@ async def test_offers_wait_for_room_and_are_let_in_as_it_appears(centre: Centre,
     await process_site.start()
     await centre.until_connected()
     offers = [centre.an_offer(work(process_site, seconds=0.3)) for _ in range(6)]
-    most = 0
-
-    def count(_keys: object) -> None:
-        nonlocal most
-        ended = len({each.operation for each in centre.reports if each.state is AttemptState.FINISHED})
-        most = max(most, len(centre.claims) - ended)
-
-    centre.on_claim = count
     await centre.send("offer", command.Offers(offers=tuple(offers)))
 
-    for offer in offers:
-        await centre.until(offer, AttemptState.FINISHED, timeout_s=60)
-    assert most <= 3  # a claim may come in just before the report that made room for it
+    reports = [await centre.until(offer, AttemptState.FINISHED, timeout_s=60) for offer in offers]
+    ran = [(each.started_at, each.finished_at) for each in reports if each.started_at and each.finished_at]
+    assert len(ran) == len(offers)
+    # The site's own times: what the centre has heard so far lags behind what has room again.
+    assert max(sum(start <= at < end for start, end in ran) for at, _ in ran) <= 2
 
 
 async def test_queries_are_answered_with_logs_outputs_and_detail(centre: Centre, site: Site) -> None:
