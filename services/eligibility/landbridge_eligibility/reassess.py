@@ -112,6 +112,9 @@ class Reassessment:
                 if told != known.announced:
                     changed.append((known, assessment, told))
                 known.last = assessment
+        # What was expected meanwhile of a class that this pass did not know yet is still ahead: keep it.
+        if self._next is not None and self._next > now:
+            ends.append(self._next)
         self._next = min(ends, default=None)
         events = await self._announce(tx, changed)
         if open_keys:
