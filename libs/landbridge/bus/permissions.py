@@ -52,9 +52,13 @@ SERVICES: Final[dict[str, Grant]] = {
             *(subjects.catalogue(kind, "*") for kind in CATALOGUE_KINDS),
             *(subjects.intent(kind, "*") for kind in ("cancel", "contract", "control", "remove")),
         ),
+        asks=(subjects.ask("ranking", "plan"),),
     ),
     "eligibility": Grant(writes=_operations("assessed", "waiting")),
-    "ranking": Grant(writes=_operations("decided", "waiting")),
+    "ranking": Grant(
+        writes=_operations("decided", "waiting"),
+        answers=(subjects.ask("ranking", "plan"), subjects.ask("ranking", "replay")),
+    ),
     "coordinator": Grant(
         writes=(
             *_operations(*LIFECYCLE_EVENTS),
@@ -79,7 +83,7 @@ SERVICES: Final[dict[str, Grant]] = {
         ),
     ),
     "lineage": Grant(
-        asks=(subjects.query("*", "*"),),
+        asks=(subjects.query("*", "*"), subjects.ask("ranking", "plan"), subjects.ask("ranking", "replay")),
         hears=(subjects.every("answer", "*"),),
         reads_state=(*STATE_STREAMS, streams.ALERTS),
     ),

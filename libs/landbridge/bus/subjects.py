@@ -87,6 +87,12 @@ def query(env: str, kind: str) -> str:
     return f"{ROOT}.query.{check_token(env, 'environment')}.{check_token(kind, 'query')}"
 
 
+@lru_cache(maxsize=64)
+def ask(service: str, kind: str) -> str:
+    """A question to a service of the centre, answered by one of its replicas."""
+    return f"{ROOT}.ask.{check_token(service, 'service')}.{check_token(kind, 'question')}"
+
+
 def answer(env: str, token_: str) -> str:
     return f"{ROOT}.answer.{check_token(env, 'environment')}.{check_token(token_, 'answer')}"
 
@@ -140,6 +146,7 @@ _TEMPLATES: Final = {  # family -> the parts behind it; "." keeps what is there,
     "lease": "{environment}",
     "claim": "{environment}",
     "answer": "{environment} {token}",
+    "ask": ". .",
     "catalogue": ". {name}",
     "alert": ".",
     "deadletter": ".",

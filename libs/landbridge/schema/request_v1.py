@@ -9,6 +9,7 @@ from landbridge.schema.common_v1 import Epoch, PlacementRef
 from landbridge.schema.base import Bytes, Message, Moment
 
 __all__ = [
+    "AskReply",
     "Cancel",
     "ClaimRefusal",
     "ClaimReply",
@@ -21,9 +22,11 @@ __all__ = [
     "LeaseKind",
     "LeaseRequest",
     "PlacementRef",
+    "PlanRequest",
     "QueryReply",
     "QueryRequest",
     "Removal",
+    "ReplayRequest",
 ]
 
 
@@ -166,6 +169,35 @@ class QueryReply(Message):
     # Whether nothing more will follow.
     end: bool = False
     # A JSON document, for queries that answer with structure.
+    json_: Bytes = Field(default=b"", alias="json")
+    # What went wrong or what to know, for people.
+    message: str = ""
+
+
+class PlanRequest(Message):
+    """What would be decided now, asked of ranking within the centre. Nothing is changed by it."""
+
+    # The requirement class: canonical JSON of everything that decides where and when an operation may run.
+    requirements: Bytes
+    # An accepted operation, which keeps its place in the queue; empty for one that is not submitted yet.
+    operation: str = ""
+
+
+class ReplayRequest(Message):
+    """A recorded decision is to be made again from its recorded inputs, asked of ranking within the centre."""
+
+    # The decision's id.
+    decision: Annotated[str, Field(min_length=1)]
+    # The operation that it is made again for.
+    operation: Annotated[str, Field(min_length=1)]
+
+
+class AskReply(Message):
+    """The answer to a question within the centre."""
+
+    # Whether the thing asked for is there.
+    found: bool = False
+    # The answer as a JSON document.
     json_: Bytes = Field(default=b"", alias="json")
     # What went wrong or what to know, for people.
     message: str = ""

@@ -39,6 +39,15 @@ def test_no_service_speaks_for_applications_or_environments() -> None:
             assert not any(subject.startswith(f"lb.v1.{family}.") for subject in user.publish), service
 
 
+def test_questions_within_the_centre_are_answered_by_the_service_they_name_and_asked_by_services_only() -> None:
+    asked = {subject: name for name, grant in SERVICES.items() for subject in grant.asks if ".ask." in subject}
+    answered = {subject: name for name, grant in SERVICES.items() for subject in grant.answers if ".ask." in subject}
+    assert set(asked) == set(answered)
+    assert all(subjects.token(subject, 3) == name for subject, name in answered.items())
+    outside = [*permissions.environment_imports("HUBKEY", "onprem-a"), *permissions.project_imports("HUBKEY", "retail")]
+    assert not any(".ask." in item["subject"] for item in (*outside, *permissions.hub_exports()))
+
+
 def test_nobody_is_granted_a_whole_family_or_the_api() -> None:
     for service, user in every_user().items():
         for subject in user.publish:

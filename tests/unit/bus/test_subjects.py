@@ -50,6 +50,7 @@ def test_project_and_environment_come_from_the_subject() -> None:
         ("lb.v1.query.x.logs", "lb.v1.query.{environment}.logs"),
         ("lb.v1.lease.x", "lb.v1.lease.{environment}"),
         ("lb.v1.answer.x.123", "lb.v1.answer.{environment}.{token}"),
+        ("lb.v1.ask.ranking.plan", "lb.v1.ask.ranking.plan"),
         ("lb.v1.catalogue.queue.q", "lb.v1.catalogue.queue.{name}"),
         ("lb.v1.alert.aged", "lb.v1.alert.aged"),
         ("lb.v1.nonsense.aged", "other"),

@@ -11,6 +11,7 @@ from landbridge.schema.wire.common_v1 import Epoch, PlacementRef
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 __all__ = [
+    "AskReply",
     "Cancel",
     "ClaimRefusal",
     "ClaimReply",
@@ -23,9 +24,11 @@ __all__ = [
     "LeaseKind",
     "LeaseRequest",
     "PlacementRef",
+    "PlanRequest",
     "QueryReply",
     "QueryRequest",
     "Removal",
+    "ReplayRequest",
 ]
 
 
@@ -132,6 +135,28 @@ class QueryReply(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     data: bytes = b""
     next_offset: int = 0
     end: bool = False
+    json: bytes = b""
+    message: str = ""
+
+
+class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What would be decided now, asked of ranking within the centre. Nothing is changed by it."""
+
+    requirements: bytes
+    operation: str = ""
+
+
+class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A recorded decision is to be made again from its recorded inputs, asked of ranking within the centre."""
+
+    decision: str
+    operation: str
+
+
+class AskReply(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The answer to a question within the centre."""
+
+    found: bool = False
     json: bytes = b""
     message: str = ""
 
