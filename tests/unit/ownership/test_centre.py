@@ -318,6 +318,17 @@ def test_absent_work_of_a_restored_environment_that_goes_on_alone_is_left_to_a_p
     assert centre.of(model.SendStop) == []
 
 
+def test_what_a_restored_environment_has_no_record_of_is_not_granted_again_to_a_repeated_offer() -> None:
+    centre = Centre().running().tell(model.InventoryMissing("a", 2, restored=True), model.Claim("a", ONE, 2))
+
+    assert centre.of(model.Grant) == [model.Grant(ONE, 1)]
+    assert [(refused.reason, refused.retry) for refused in centre.of(model.RefuseClaim)] == [("record-lost", False)]
+
+    centre.tell(_item(SlotPhase.RUNNING, term=3, environment_term=3))
+    centre.tell(model.Claim("a", ONE, 3))
+    assert centre.of(model.Grant) == [model.Grant(ONE, 1), model.Grant(ONE, 3)]
+
+
 def test_after_a_restore_of_the_centre_the_highest_slot_decides() -> None:
     ends: dict[SlotPhase | None, Centre] = {}
     for slot in (SlotPhase.FINISHED, SlotPhase.RUNNING, SlotPhase.TOMBSTONE, None):

@@ -130,6 +130,8 @@ def _why_not(state: OperationState, claim: Claim, rules: Rules) -> str:
         return "recovering"
     if claim.term < state.grant_term:
         return "stale-term"
+    if state.missing and rules.no_grant_while_record_lost:
+        return "record-lost"  # it counts as running there, unrecorded: a grant would start it a second time
     return ""
 
 

@@ -40,6 +40,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """A higher epoch starts only after the lower one is gone from the same environment."""
     detect_environment_restore: bool = True
     """A broken lease chain means restored or cloned: what is absent then counts as running."""
+    no_grant_while_record_lost: bool = True
+    """What a restored environment has no record of counts as running: a repeated offer does not start it again."""
     hello_raises_term: bool = True
     """Every hello starts a new term, so that nothing granted before it can still start."""
     new_generation_on_restore: bool = True
