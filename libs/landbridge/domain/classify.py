@@ -149,6 +149,7 @@ class _Metadata(_Part, frozen=True):
 class _Effective(_Part, frozen=True):
     metadata: _Metadata
     spec: _Spec
+    environment_settings: msgspec.Raw = msgspec.Raw()
 
 
 _EFFECTIVE = msgspec.json.Decoder(_Effective)
@@ -194,7 +195,7 @@ def _requirements(operation: _Effective) -> Requirements:
         operated_by=_ordered(rules.operated_by),
         preferences=tuple(sorted(spec.preferences.items())) if spec.preferences else (),
         expected_ms=_duration(lifecycle.expected_duration) if lifecycle.expected_duration else 0,
-        features=_features(spec, image_only=image is not None and not command),
+        features=_features(operation, image_only=image is not None and not command),
     )
 
 
@@ -212,7 +213,8 @@ def _in_round(requirements: Requirements, spec: _Spec, excluded: tuple[str, ...]
     )
 
 
-def _features(spec: _Spec, *, image_only: bool) -> tuple[str, ...]:
+def _features(operation: _Effective, *, image_only: bool) -> tuple[str, ...]:
+    spec = operation.spec
     return features_of(
         spec.type,
         spec.lifecycle.disconnection.policy,
@@ -222,6 +224,7 @@ def _features(spec: _Spec, *, image_only: bool) -> tuple[str, ...]:
         outputs=bool(spec.outputs),
         checkpoints=spec.checkpoints is not None,
         acceptance=bytes(spec.acceptance) not in _EMPTY,
+        environment_settings=bytes(operation.environment_settings) not in _EMPTY,
     )
 
 

@@ -14,6 +14,7 @@ IMAGE = "image"
 SOURCE = "source"
 INPUTS = "inputs"
 OUTPUTS = "outputs"
+ENVIRONMENT_SETTINGS = "environment-settings"
 _DISCONNECTION = "disconnection."
 _TYPE = "type."
 
@@ -37,6 +38,7 @@ PROCESS_FEATURES = (
     *(disconnection_feature(policy) for policy in DISCONNECTION_POLICIES),
     ACCEPTANCE,
     CHECKPOINTS,
+    ENVIRONMENT_SETTINGS,
     INPUTS,
     OUTPUTS,
 )
@@ -53,6 +55,7 @@ def features_of(
     outputs: bool = False,
     checkpoints: bool = False,
     acceptance: bool = False,
+    environment_settings: bool = False,
 ) -> tuple[str, ...]:
     """Return, sorted, the features that an operation of this shape needs of a dispatcher.
 
@@ -65,13 +68,15 @@ def features_of(
         (outputs, OUTPUTS),
         (checkpoints, CHECKPOINTS),
         (acceptance, ACCEPTANCE),
+        (environment_settings, ENVIRONMENT_SETTINGS),
     )
     needed = [type_feature(workload_type), disconnection_feature(disconnection)]
     return tuple(sorted(needed + [feature for wanted, feature in asked if wanted]))
 
 
-def needed_features(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return, sorted, the features that an effective operation's `spec` (as parsed JSON) needs of a dispatcher."""
+def needed_features(operation: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return, sorted, the features that an effective operation (as parsed JSON) needs of a dispatcher."""
+    spec = operation.get("spec") or {}
     disconnection = (spec.get("lifecycle") or {}).get("disconnection") or {}
     return features_of(
         spec.get("type") or "",
@@ -82,4 +87,5 @@ def needed_features(spec: Mapping[str, Any]) -> tuple[str, ...]:
         outputs=bool(spec.get("outputs")),
         checkpoints=bool(spec.get("checkpoints")),
         acceptance=bool(spec.get("acceptance")),
+        environment_settings=bool(operation.get("environmentSettings")),
     )

@@ -10,6 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from landbridge.domain import units
+from landbridge.domain.environment_settings import variables_in
 from landbridge.domain.ownership.policy import Disconnection, OnDisconnect
 
 STOP_GRACE_MS = 30_000
@@ -138,11 +139,26 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
 _NONE: frozenset[str] = frozenset()
 
 
+class Settings(msgspec.Struct, frozen=True, rename="camel"):
+    """What presets set for one environment."""
+
+    env: Mapping[str, str] = {}
+
+
 class Operation(msgspec.Struct, frozen=True, rename="camel"):
     """An accepted operation."""
 
     metadata: Metadata = Metadata()
     spec: Spec = Spec()
+    environment_settings: Mapping[str, Settings] = {}
+
+    def placed_in(self, environment: str) -> "Operation":
+        """Return the operation as it is in that environment: what presets set for it is applied."""
+        here = self.environment_settings.get(environment)
+        if here is None or not here.env:
+            return self
+        spec = msgspec.structs.replace(self.spec, env=variables_in(self.spec.env, here.env))
+        return msgspec.structs.replace(self, spec=spec)
 
 
 _decoder = msgspec.json.Decoder(Operation)

@@ -168,11 +168,13 @@ class Centre:
 
     def an_offer(self, command_: list[str], *, operation: str = "", counter: int = 1, **spec: Any) -> command.Offer:
         features = spec.pop("features", ())
+        beside = {"environmentSettings": settings} if (settings := spec.pop("environment_settings", None)) else {}
         document = {
             "apiVersion": "landbridge/v1",
             "kind": "Operation",
             "metadata": {"name": "tried", "project": "retail-eu"},
             "spec": {"type": "job", "command": command_, **spec},
+            **beside,
         }
         body = json.dumps(document).encode()
         return command.Offer(

@@ -32,6 +32,24 @@ async def test_an_offer_is_claimed_granted_started_reported_and_settled(centre: 
     await wait_until(settled, "the slot is settled")
 
 
+async def test_what_presets_set_for_this_environment_holds_here_and_not_what_they_set_for_others(
+    centre: Centre, site: Site
+) -> None:
+    await site.start()
+    await centre.until_connected()
+    offer = await centre.offer(
+        ["bash", "-c", 'echo "$CACHE|$MODE|$PATH_OF_CACHE"'],
+        env={"CACHE": "/nowhere", "MODE": "night", "PATH_OF_CACHE": "$(CACHE)/x"},
+        environment_settings={centre.environment: {"env": {"CACHE": "/here"}}, "elsewhere": {"env": {"MODE": "day"}}},
+        features=("environment-settings",),
+    )
+
+    await centre.until(offer, AttemptState.FINISHED)
+
+    log = await centre.ask("logs", offer)
+    assert b"/here|night|/here/x\n" in log.data
+
+
 async def test_first_contact_is_hello_then_inventory_then_starting_is_allowed(
     centre: Centre, simulated_site: Site
 ) -> None:

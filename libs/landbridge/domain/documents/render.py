@@ -22,6 +22,7 @@ from landbridge.domain.documents.scope import Scope
 from landbridge.domain.documents.shape import check_shape
 from landbridge.domain.documents.source import Source
 from landbridge.domain.documents.walk import at, list_at, map_at, text_at
+from landbridge.domain.environment_settings import FIELD
 from landbridge.domain.errors import Problem, in_reading_order
 from landbridge.schema.documents_v1 import Operation
 
@@ -87,7 +88,8 @@ class _Renderer:
         self.value: dict[str, Any] = {}
         self.provenance: dict[Path, str] = {}
         self.problems: list[Problem] = []
-        self.local: list[Mapping[str, object]] = []  # settings for single environments, the strongest first
+        # Settings for single environments with the presets that make them, the strongest first.
+        self.local: list[tuple[str, Mapping[str, object]]] = []
         self.fill(self.value, document.value, OPERATION, ())
 
     def fill(self, target: dict[str, Any], layer: Mapping[str, Any], origin: str, path: Path) -> None:
@@ -150,7 +152,7 @@ class _Renderer:
                 self.problem(path, "unknown-preset", found)
                 continue
             self.spec(at(found[1], "spec", "patch"), f"preset {found[0]}")
-            self.local.append(map_at(found[1], "spec", "environments"))
+            self.local.append((found[0], map_at(found[1], "spec", "environments")))
             pinned.insert(0, found[0])
         return pinned
 
@@ -163,13 +165,15 @@ class _Renderer:
             path[-1] for path, origin in self.provenance.items() if path[:2] == ("spec", "env") and origin == OPERATION
         }
         found: dict[str, dict[str, dict[str, object]]] = {}
-        for environments in self.local:
+        for preset, environments in self.local:
             for name in environments:
                 for variable, value in map_at(environments, name, "env").items():
-                    if variable not in own:
-                        found.setdefault(name, {}).setdefault("env", {}).setdefault(variable, value)
+                    place = found.setdefault(name, {}).setdefault("env", {}) if variable not in own else None
+                    if place is not None and variable not in place:
+                        place[variable] = value
+                        self.provenance[FIELD, name, "env", variable] = f"preset {preset}"
         if found:
-            self.value["environmentSettings"] = found
+            self.value[FIELD] = found
 
     def component(self) -> None:
         reference = text_at(self.document.value, "spec", "component")

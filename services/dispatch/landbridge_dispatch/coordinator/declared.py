@@ -66,8 +66,9 @@ class _Spec(msgspec.Struct, frozen=True):
     acceptance: msgspec.Raw = msgspec.Raw()
 
 
-class _Document(msgspec.Struct, frozen=True):
+class _Document(msgspec.Struct, frozen=True, rename="camel"):
     spec: _Spec = _Spec()
+    environment_settings: msgspec.Raw = msgspec.Raw()
 
 
 _document = msgspec.json.Decoder(_Document)
@@ -80,7 +81,8 @@ def _stated(part: msgspec.Raw) -> bool:
 
 def declare(body: bytes) -> Declared:
     """Read an effective specification. Raises msgspec.MsgspecError or ValueError for what intake would refuse."""
-    spec = _document.decode(body).spec
+    document = _document.decode(body)
+    spec = document.spec
     lifecycle = spec.lifecycle
     features = features_of(
         spec.type,
@@ -91,6 +93,7 @@ def declare(body: bytes) -> Declared:
         outputs=_stated(spec.outputs),
         checkpoints=_stated(spec.checkpoints),
         acceptance=_stated(spec.acceptance),
+        environment_settings=_stated(document.environment_settings),
     )
     policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
     queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)

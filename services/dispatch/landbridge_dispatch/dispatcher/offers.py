@@ -34,10 +34,12 @@ class OfferDoor:
         self,
         desk: Desk,
         *,
+        environment: str,
         centre_now: Callable[[], datetime],
         terms_of: Callable[[Operation], Terms],
     ) -> None:
         self._desk = desk
+        self._environment = environment
         self._features = frozenset(desk.executor.features)
         self._centre_now = centre_now
         self._terms_of = terms_of
@@ -112,7 +114,7 @@ class OfferDoor:
         if hashlib.sha256(offer.spec).hexdigest() != offer.spec_sha256:
             raise RefusedError(RefusalCode.UNREADABLE, "the specification does not have the SHA-256 that it came with")
         try:
-            view, policy = _read(offer.spec)
+            view, policy = _read(offer.spec, self._environment)
             version, cost, currency = self._terms_of(view)
         except (msgspec.MsgspecError, ValueError) as error:
             raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be read: {error}") from error
@@ -146,7 +148,7 @@ class OfferDoor:
 
 
 @lru_cache(maxsize=1024)
-def _read(spec: bytes) -> tuple[Operation, Disconnection]:
-    """Read a specification; applications submit the same one many times."""
-    view = read_operation(spec)
+def _read(spec: bytes, environment: str) -> tuple[Operation, Disconnection]:
+    """Read a specification as it is in this environment; applications submit the same one many times."""
+    view = read_operation(spec).placed_in(environment)
     return view, disconnection_of(view.spec.lifecycle)

@@ -90,7 +90,9 @@ class Dispatcher:
         self.claimer = Claimer(self.environment, self.incarnation, self.lease.current)
         self.desk = Desk(self.executor, self.lease.current, self.claimer, self.reporter)
         self.contract = ContractInForce(self.executor)
-        self.door = OfferDoor(self.desk, centre_now=self.lease.clock.now, terms_of=self.contract.terms)
+        self.door = OfferDoor(
+            self.desk, environment=self.environment, centre_now=self.lease.clock.now, terms_of=self.contract.terms
+        )
         context = ProbeContext(self.executor, self.bindings, self.lease.clock, self.boot_id)
         self.prober = Prober(context, self.reporter, self.home)
         self.site = SiteDoor(self.home, self.executor, self.desk, status=self.status, doctor=self.doctor)
