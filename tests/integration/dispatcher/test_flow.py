@@ -33,9 +33,9 @@ async def test_an_offer_is_claimed_granted_started_reported_and_settled(centre: 
 
 
 async def test_what_presets_set_for_this_environment_holds_here_and_not_what_they_set_for_others(
-    centre: Centre, site: Site
+    centre: Centre, process_site: Site
 ) -> None:
-    await site.start()
+    await process_site.start()
     await centre.until_connected()
     offer = await centre.offer(
         ["bash", "-c", 'echo "$CACHE|$MODE|$PATH_OF_CACHE"'],
