@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
-from landbridge.schema.base import Bandwidth, Commit, Currency, Date, Digest, Document, Duration, Moment, Name, NameOrAll, Percent, Quantity, Reference, Sha256, Variable
+from landbridge.schema.base import Bandwidth, Bytes, Commit, Currency, Date, Digest, Document, Duration, Moment, Name, NameOrAll, Percent, Quantity, Reference, Sha256, Variable
 
 __all__ = [
     "Accelerator",
@@ -67,6 +67,7 @@ __all__ = [
     "Overflow",
     "Owner",
     "Parameter",
+    "ParameterType",
     "Policy",
     "PolicyScope",
     "PolicySpec",
@@ -98,6 +99,25 @@ __all__ = [
     "Via",
     "WorkloadType",
 ]
+
+
+class ParameterType(StrEnum):
+    """What the values of a parameter are. They are always written as text."""
+
+    # Not stated: text.
+    UNSPECIFIED = ""
+    # Any text.
+    TEXT = "text"
+    # A whole number: 8, -1.
+    INTEGER = "integer"
+    # A number: 0.001, 1e-3, 8.
+    NUMBER = "number"
+    # true or false.
+    BOOLEAN = "boolean"
+    # Bytes or processors: 64Gi, 500m.
+    QUANTITY = "quantity"
+    # A length of time: 15m, 1h30m.
+    DURATION = "duration"
 
 
 class Preemption(StrEnum):
@@ -344,6 +364,10 @@ class Parameter(Document):
     default: Annotated[str, Field(max_length=32768)] | None = None
     # A regular expression that values match.
     pattern: Annotated[str, Field(max_length=1000)] = ""
+    # What its values are.
+    type: ParameterType = ParameterType.UNSPECIFIED
+    # The only values allowed; empty means any of the type.
+    choices: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=100)] = ()
 
 
 class ImageVariant(Document):
