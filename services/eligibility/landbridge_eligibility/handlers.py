@@ -111,8 +111,10 @@ class EligibilityHandler:
         """Write classes that are new, or whose time runs out; learn them once they are committed."""
         known = self._deciding.known
         fresh: list[KnownClass] = []
+        ends: list[datetime] = []
         for requirement_class, assessment in met:
-            self._expect(assessment.valid_until)
+            if assessment.valid_until is not None:
+                ends.append(assessment.valid_until)
             found = known.get(requirement_class.key)
             if found is None or found.keep_until < now + _RENEW_WITHIN:
                 fresh.append(KnownClass(requirement_class, announcement(assessment), now + KEEP_FOR, now))
@@ -120,7 +122,12 @@ class EligibilityHandler:
                 found.used_at = max(found.used_at, now)
         if fresh:
             await store.keep_classes(tx, fresh)
-            tx.after_commit(lambda: self._deciding.learn(fresh))
+        tx.after_commit(lambda: self._learn(fresh, min(ends, default=None)))
+
+    def _learn(self, fresh: Sequence[KnownClass], end: datetime | None) -> None:
+        """Only what is known can be asked about: an end that comes before its class would be met in vain."""
+        self._deciding.learn(fresh)
+        self._expect(end)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class Reassessment:
         self._next: datetime | None = None  # when the first of the verdicts asked for runs out
         self._purged_at = clock.wall()
         self.passes = 0
+        """Passes that ended, kept or not."""
 
     def tell(self) -> None:
         """Tell that something which deciding reads has changed."""
@@ -88,8 +89,10 @@ class Reassessment:
 
     async def run_pass(self) -> list[Outbound]:
         """Ask about all classes that may matter; tell what changed. Returns the events that were published."""
-        self.passes += 1
-        return await self._outbox.commit(self._work)
+        try:
+            return await self._outbox.commit(self._work)
+        finally:
+            self.passes += 1
 
     # -- a pass -------------------------------------------------------------------------------------------------------
 

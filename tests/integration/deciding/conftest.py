@@ -54,11 +54,11 @@ async def world(bus: Bus) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def start(nats_server: NatsServer, bus: Bus, dsn: str) -> AsyncIterator[Start]:
-    """`await start("ranking")`: a service of this process that is ready. Ends with `await service.end()`."""
+    """`await start("ranking", clock=...)`: a service of this process that is ready; `await service.end()` ends it."""
     async with AsyncExitStack() as stack:
 
-        async def make(name: str) -> Service:
-            service = SERVICES[name](Settings(nats_url=nats_server.url, postgres_dsn=dsn))
+        async def make(name: str, **more: Any) -> Service:
+            service = SERVICES[name](Settings(nats_url=nats_server.url, postgres_dsn=dsn), **more)
             task = asyncio.create_task(service.run())
 
             async def end() -> None:
