@@ -77,6 +77,10 @@ test-faults: setup ## Random faults on a real instance, audited (SEED=1 OPERATIO
 test-load: setup ## 1,000 processes and 20,000 simulated operations while every service is killed twice
 	@$(PYTEST) -s --timeout 1800 -k volume_through tests/faults/test_volume.py
 
+.PHONY: test-outage
+test-outage: setup ## 500 local processes while the whole centre is gone for three leases
+	@$(PYTEST) -s --timeout 1800 -m slow tests/faults/test_centre_outage.py
+
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json
 	@$(RUN) -m tests.benchmarks.control_plane $(if $(QUICK),--quick)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,12 +38,25 @@ _UP_S = 180
 
 
 class World(Instance):
-    """One instance; `ttl_s` is the time to live of an environment's lease."""
+    """One instance; `ttl_s` is the time to live of an environment's lease.
 
-    def __init__(self, root: Path, *, ttl_s: float, sites: tuple[str, ...] = SITES) -> None:
+    `slots`: how many workloads a site of local processes runs at once. `settings`: more LANDBRIDGE_ variables.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        ttl_s: float,
+        sites: tuple[str, ...] = SITES,
+        slots: int = 64,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(root)
         self.ttl_s = ttl_s
         self.sites = sites
+        self.slots = slots
+        self.settings = dict(settings or {})
         self.wires: dict[str, Proxy] = {}
         self.creds_text = ""
 
@@ -56,6 +70,7 @@ class World(Instance):
             "LANDBRIDGE_LEASE_RENEWAL_SECONDS": f"{self.ttl_s / 3:g}",
             "LANDBRIDGE_OFFER_SECONDS": f"{2 * self.ttl_s:g}",
             "LANDBRIDGE_RESTART_CALM_SECONDS": "3",
+            **self.settings,
         }
 
     async def _landbridge(self, *arguments: str) -> None:
@@ -113,7 +128,7 @@ class World(Instance):
                     self.data,
                     name,
                     creds=str(answer["creds"]),
-                    bindings=json.dumps(_bindings(name, self.data.root.parent)),
+                    bindings=json.dumps(_bindings(name, self.data.root.parent, self.slots)),
                     nats_url=f"nats://127.0.0.1:{self.wires[name].port}",
                 )
                 await asyncio.to_thread(ask, self.data, "start-environment", timeout_s=60.0, name=name)
@@ -245,9 +260,9 @@ def contract(name: str) -> dict[str, Any]:
     }
 
 
-def _bindings(name: str, shared: Path) -> dict[str, Any]:
+def _bindings(name: str, shared: Path, slots: int) -> dict[str, Any]:
     connections = {CHECKPOINTS: {"directory": str(shared / CHECKPOINTS), "access": "read-write"}}
     if name in SIMULATED_SITES:
         simulation = {"duration": "20ms", "slots": 100_000}
         return {"executor": {"name": "simulated"}, "simulation": simulation, "connections": connections}
-    return {"executor": {"name": "process", "slots": 64}, "connections": connections}
+    return {"executor": {"name": "process", "slots": slots}, "connections": connections}

@@ -155,6 +155,37 @@ def test_only_a_complete_checkpoint_is_resumed_from(tmp_path: Path) -> None:
     assert resolve(site, resumed).resume_from == sealed
 
 
+def seal(attempt: Path, name: str, *, sealed_ns: int) -> Path:
+    made = attempt / f"sealed-{name}"
+    made.mkdir(parents=True)
+    (made / "w").write_text("123")
+    (made / "manifest.json").write_text('{"files": {"w": {"bytes": 3}}}')
+    os.utime(made / "manifest.json", ns=(sealed_ns, sealed_ns))
+    return made
+
+
+def test_what_was_sealed_without_the_centre_is_gone_on_from(tmp_path: Path) -> None:
+    site = a_site(tmp_path)
+    work = a_work(["true"], operation="op", counter=3, checkpoints={"connection": "models", "path": "run"})
+    place = tmp_path / "data/models/run/op"
+    assert resolve(site, work).resume_from is None
+
+    heard_of = seal(place / "e1-1", "1", sealed_ns=10)
+    named = replace(work, "run/op/e1-1/sealed-1/manifest.json")
+    assert resolve(site, named).resume_from == heard_of
+
+    unheard = seal(place / "e1-1", "2", sealed_ns=20)
+    assert resolve(site, named).resume_from == unheard
+    assert resolve(site, work).resume_from == unheard
+
+    later = seal(place / "e1-2", "1", sealed_ns=5)  # a later attempt counts more than its clock
+    seal(place / "e1-2", "2", sealed_ns=30).joinpath("w").unlink()  # not complete
+    seal(place / "e1-3", "1", sealed_ns=40)  # this attempt's own
+    outside = seal(tmp_path / "elsewhere", "9", sealed_ns=50)
+    (place / "e1-2" / "sealed-9").symlink_to(outside)  # leads out of the connection
+    assert resolve(site, named).resume_from == later
+
+
 def replace(work: Any, resume_from: str) -> Any:
     from msgspec.structs import replace as changed
 

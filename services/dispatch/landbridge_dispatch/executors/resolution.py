@@ -11,13 +11,11 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from landbridge_dispatch.executors.bindings import Bindings
+from landbridge_dispatch.executors.checkpoints import resumable
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError, Work
 
 _OPERATION_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
-_MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +44,6 @@ class Resolution:
     principal: str = ""
 
 
-class _Manifest(msgspec.Struct, frozen=True):
-    files: dict[str, "_File"] = {}
-
-
-class _File(msgspec.Struct, frozen=True):
-    bytes: int = 0
-
-
-_manifest_decoder = msgspec.json.Decoder(_Manifest)
-
-
 def resolve(bindings: Bindings, work: Work) -> Resolution:
     """Resolve every name of `work`. Raises RefusedError; writes nothing."""
     check_acceptance(bindings, work)
@@ -76,8 +63,7 @@ def resolve(bindings: Bindings, work: Work) -> Resolution:
         path = _join(spec.checkpoints.path, attempt)
         directory = bindings.place(spec.checkpoints.connection, path, write=True)
         found.checkpoint = Place(spec.checkpoints.connection, path, directory)
-    if work.resume_from:
-        found.resume_from = _sealed(bindings, work)
+    found.resume_from = resumable(bindings, work)
     for connection in sorted(spec.connections()):
         _take_connection(bindings, connection, found)
     return found
@@ -124,25 +110,6 @@ def _existing(bindings: Bindings, name: str, connection: str, path: str) -> Path
             RefusalCode.CONNECTION_UNAVAILABLE, f"input {name}: there is no {path!r} below connection {connection}"
         )
     return place
-
-
-def _sealed(bindings: Bindings, work: Work) -> Path:
-    """Return the directory of the checkpoint to resume from, whose files are all there in full."""
-    checkpoints = work.view.spec.checkpoints
-    if checkpoints is None:
-        raise RefusedError(RefusalCode.RESUME, "a checkpoint to resume from, but the operation declares none")
-    manifest = bindings.place(checkpoints.connection, work.resume_from)
-    try:
-        listed = _manifest_decoder.decode(manifest.read_bytes()).files
-        complete = all((manifest.parent / name).stat().st_size == file.bytes for name, file in listed.items())
-    except (OSError, msgspec.MsgspecError) as error:
-        raise RefusedError(
-            RefusalCode.RESUME,
-            f"checkpoint {work.resume_from} cannot be read through connection {checkpoints.connection} here",
-        ) from error
-    if manifest.name != _MANIFEST or not complete:
-        raise RefusedError(RefusalCode.RESUME, f"checkpoint {work.resume_from} is not complete here")
-    return manifest.parent
 
 
 def _take_connection(bindings: Bindings, name: str, found: Resolution) -> None:
