@@ -1,16 +1,23 @@
-"""Publishing into streams: an atomic batch per stream, written in one piece, answered once, retried with bounds.
+"""Publishing into streams: written in one piece, answered by the broker's disk, retried with bounds.
 
-A batch is stored whole or not at all, and costs one disk synchronisation. After an unanswered attempt it is sent again
-under a new batch id: the events keep their ids, and consumers drop what they have seen. Batch ids are random, because
-they are stream-wide and whoever guessed one could join a foreign batch.
+Many messages go as an atomic batch: stored whole or not at all, with one disk synchronisation for all of them. Staging
+a batch has a price of its own, though (the broker makes and removes a store on disk for each), so a few messages are
+written one behind the other without waiting and answered one by one: a prefix of them may then be stored when the link
+breaks, and what was not answered is sent again in order.
+
+After an unanswered attempt the same events are sent again, a batch under a new batch id: they keep their ids, and
+consumers drop what they have seen. Batch ids are random, because they are stream-wide and whoever guessed one could
+join a foreign batch.
 """
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
+from nats.aio.msg import Msg
 
 from landbridge.bus import streams
 from landbridge.bus.connection import Bus, frame
@@ -28,6 +35,7 @@ from landbridge.bus.errors import (
 from landbridge.bus.replies import is_no_responders
 
 BATCH_MAX: Final = 1000  # the broker's limit
+SINGLES_MAX: Final = 8  # so many are stored sooner, and with less of the broker's time, than a batch of them
 BATCH_BYTES_MAX: Final = 8 * 1024 * 1024  # staged in the broker's memory until the commit
 DEADLINE_S: Final = 30.0
 REPLY_TIMEOUT_S: Final = 5.0
@@ -57,6 +65,7 @@ class _Ack(msgspec.Struct):
 
 
 _ACK: Final = msgspec.json.Decoder(_Ack)
+_Sized = tuple[Outbound, str]  # a message and its header block
 
 
 class Publisher:
@@ -85,7 +94,7 @@ class Publisher:
 
 
 async def publish_batch(bus: Bus, stream: str, messages: Sequence[Outbound], *, deadline_s: float = DEADLINE_S) -> None:
-    """Store messages of one stream: one atomic batch per 1,000, a single message as a plain publish.
+    """Store messages of one stream: one atomic batch per 1,000; few messages, if none is guarded, one by one.
 
     Raises StreamFull, StreamMissing, Conflict, TooLarge, NotPermitted, PublishRefused, or Unavailable after
     `deadline_s` seconds of retries. With several chunks, earlier ones may be stored when a later one fails.
@@ -99,7 +108,7 @@ async def publish_batch(bus: Bus, stream: str, messages: Sequence[Outbound], *, 
         await _publish_chunk(bus, stream, chunk, deadline_s)
 
 
-def _chunks(sized: Sequence[tuple[Outbound, str]]) -> Iterator[Sequence[tuple[Outbound, str]]]:
+def _chunks(sized: Sequence[_Sized]) -> Iterator[Sequence[_Sized]]:
     start = size = 0
     for i, (message, headers) in enumerate(sized):
         length = len(message.body) + len(headers)
@@ -111,15 +120,17 @@ def _chunks(sized: Sequence[tuple[Outbound, str]]) -> Iterator[Sequence[tuple[Ou
         yield sized[start:]
 
 
-async def _publish_chunk(bus: Bus, stream: str, chunk: Sequence[tuple[Outbound, str]], deadline_s: float) -> None:
+async def _publish_chunk(bus: Bus, stream: str, chunk: Sequence[_Sized], deadline_s: float) -> None:
     """Try until stored, refused for good, or out of time."""
     loop = asyncio.get_running_loop()
     started = loop.time()
     attempt = 0
+    left = list(chunk)
+    singly = len(chunk) <= SINGLES_MAX and not any(message.extra for message, _ in chunk)
     while True:
         try:
             await bus.wait_connected(max(0.01, started + deadline_s - loop.time()))
-            await _attempt(bus, stream, chunk)
+            await (_one_behind_the_other(bus, stream, left) if singly else _together(bus, stream, left))
             return
         except (Unavailable, StreamMissing) as error:
             limit_s = MISSING_AFTER_S if isinstance(error, StreamMissing) else deadline_s
@@ -130,8 +141,8 @@ async def _publish_chunk(bus: Bus, stream: str, chunk: Sequence[tuple[Outbound, 
             await asyncio.sleep(wait_s)
 
 
-async def _attempt(bus: Bus, stream: str, chunk: Sequence[tuple[Outbound, str]]) -> None:
-    """One try: everything in one write, the reply subject only on the message that commits."""
+async def _together(bus: Bus, stream: str, chunk: Sequence[_Sized]) -> None:
+    """One try as an atomic batch: everything in one write, the reply subject only on the message that commits."""
     last, last_headers = chunk[-1]
     with bus.replies.expect(last.subject) as expected:
         if len(chunk) == 1:
@@ -139,17 +150,36 @@ async def _attempt(bus: Bus, stream: str, chunk: Sequence[tuple[Outbound, str]])
         else:
             frames = _batch_frames(chunk, expected.reply)
         await bus.write(frames)
-        reply = await expected.result(REPLY_TIMEOUT_S)
+        _check(stream, last.subject, await expected.result(REPLY_TIMEOUT_S))
+
+
+async def _one_behind_the_other(bus: Bus, stream: str, left: list[_Sized]) -> None:
+    """One try message by message, in one write; takes from `left` what was stored before the first failure."""
+    with contextlib.ExitStack() as stack:
+        expected = [stack.enter_context(bus.replies.expect(message.subject)) for message, _ in left]
+        await bus.write(
+            b"".join(
+                frame(message.subject, one.reply, headers, message.body)
+                for (message, headers), one in zip(left, expected, strict=True)
+            )
+        )
+        for one in expected:
+            _check(stream, left[0][0].subject, await one.result(REPLY_TIMEOUT_S))
+            del left[0]
+
+
+def _check(stream: str, subject: str, reply: Msg) -> None:
+    """Return if the broker says that `stream` has stored what was sent. Raises BusError."""
     if is_no_responders(reply):
-        raise StreamMissing(f"no stream takes {last.subject}; expected {stream}: has the centre declared its streams?")
+        raise StreamMissing(f"no stream takes {subject}; expected {stream}: has the centre declared its streams?")
     ack = _ACK.decode(reply.data)
     if ack.error is not None:
-        raise _refusal(stream, last.subject, ack.error)
+        raise _refusal(stream, subject, ack.error)
     if ack.stream != stream:
-        raise PublishRefused(f"{last.subject} was stored in {ack.stream!r}, expected {stream!r}: overlapping streams?")
+        raise PublishRefused(f"{subject} was stored in {ack.stream!r}, expected {stream!r}: overlapping streams?")
 
 
-def _batch_frames(chunk: Sequence[tuple[Outbound, str]], reply: str) -> bytes:
+def _batch_frames(chunk: Sequence[_Sized], reply: str) -> bytes:
     common = f"Nats-Batch-Id: {secrets.token_hex(16)}\r\nNats-Batch-Sequence: "
     final = len(chunk)
     parts: list[bytes] = []

@@ -1,6 +1,8 @@
 """Publishing into streams of a real broker."""
 
 import asyncio
+import os
+import signal
 
 import pytest
 
@@ -9,9 +11,9 @@ from landbridge.bus import subjects
 from landbridge.bus.connection import Bus, frame
 from landbridge.bus.consume import Consumer
 from landbridge.bus.declare import api
-from landbridge.bus.envelope import Outbound
+from landbridge.bus.envelope import Inbound, Outbound
 from landbridge.bus.errors import PublishRefused, StreamFull, StreamMissing, TooLarge, Unavailable
-from landbridge.bus.publish import Publisher, publish_batch
+from landbridge.bus.publish import SINGLES_MAX, Publisher, publish_batch
 from landbridge_embedded.nats import NatsServer
 from support.wait import wait_until
 
@@ -71,6 +73,50 @@ async def test_one_message_is_a_plain_publish(bus: Bus) -> None:
     [message] = await consumer.take(5)
     assert not [name for name in message.headers if name.startswith("Nats-")]
     await consumer.stop()
+
+
+async def test_a_few_messages_are_stored_in_order_without_a_batch(bus: Bus) -> None:
+    await publish_batch(bus, "OPERATIONS", [event(i) for i in range(SINGLES_MAX)])
+    consumer = Consumer(bus, "OPERATIONS", "lineage")
+    found: list[Inbound] = []
+    while len(found) < SINGLES_MAX:
+        found += await consumer.take(5)
+    assert [message.about for message in found] == [f"op-{i}" for i in range(SINGLES_MAX)]
+    assert not [name for message in found for name in message.headers if name.startswith("Nats-Batch")]
+    await consumer.stop()
+
+
+async def test_of_a_few_messages_those_before_the_refused_one_are_stored(bus: Bus) -> None:
+    config = (await api(bus, "STREAM.INFO.OPERATIONS"))["config"]
+    await api(bus, "STREAM.UPDATE.OPERATIONS", {**config, "max_bytes": 20_000})
+    with pytest.raises(StreamFull):
+        await publish_batch(bus, "OPERATIONS", [event(0), event(1), event(2, size=30_000)])
+    assert await stored(bus, "OPERATIONS") == 2
+
+
+async def test_what_was_not_answered_is_sent_again_in_order(bus: Bus, nats_server: NatsServer) -> None:
+    """The broker is killed while a few messages are written, one call after the other."""
+
+    async def restart_broker() -> None:
+        await asyncio.sleep(0.05)
+        os.kill(nats_server.child.pid, signal.SIGKILL)
+        await nats_server.child.wait()
+        await nats_server.start()
+
+    restart = asyncio.create_task(restart_broker())
+    count = 0
+    while not restart.done():
+        await publish_batch(bus, "OPERATIONS", [event(count), event(count + 1), event(count + 2)])
+        count += 3
+    consumer = Consumer(bus, "OPERATIONS", "lineage")
+    first_seen: dict[str, None] = {}
+    while len(first_seen) < count:
+        batch = await consumer.take(5)
+        assert batch
+        first_seen.update(dict.fromkeys(message.about for message in batch))
+    await consumer.stop()
+    await restart
+    assert list(first_seen) == [f"op-{i}" for i in range(count)]
 
 
 async def test_a_full_stream_refuses_and_drops_nothing(bus: Bus) -> None:
