@@ -84,16 +84,26 @@ def _mismatches(need: AcceleratorNeed, document: CapabilityClass | None, offer: 
         found.append(Mismatch("memory-too-small", wanted, "not stated" if memory is None else format_bytes(memory)))
     precision = offer.precision or (guaranteed.precision if guaranteed else ())
     if not set(need.precision) <= set(precision):
-        found.append(Mismatch("precision-not-offered", ", ".join(need.precision), ", ".join(precision) or "not stated"))
+        found.append(
+            Mismatch(
+                "precision-not-offered", f"precision {', '.join(need.precision)}", ", ".join(precision) or "not stated"
+            )
+        )
     interconnect = offer.interconnect or (guaranteed.interconnect if guaranteed else "")
     if need.interconnect and need.interconnect != interconnect:
-        found.append(Mismatch("interconnect-not-offered", need.interconnect, interconnect or "not stated"))
+        found.append(
+            Mismatch("interconnect-not-offered", f"interconnect {need.interconnect}", interconnect or "not stated")
+        )
     partition = offer.partition or (guaranteed.partition if guaranteed else "")
     if need.partition != partition:
-        found.append(Mismatch("partition-not-offered", need.partition or "whole devices", partition or "whole devices"))
+        found.append(Mismatch("partition-not-offered", _partition(need.partition), _partition(partition)))
     if need.product and need.product.lower() != offer.product.lower():
-        found.append(Mismatch("product-not-offered", need.product, offer.product or "not stated"))
+        found.append(Mismatch("product-not-offered", f"product {need.product}", offer.product or "not stated"))
     return (*found, *_interruption(need, offer, guaranteed))
+
+
+def _partition(name: str) -> str:
+    return f"partition {name}" if name else "whole devices"
 
 
 def _interruption(

@@ -24,11 +24,13 @@ class Architecture(Rule):
         wanted = requirements.architectures
         if not wanted or any(architecture in offered for architecture in wanted):
             return OK
+        told = f"processors of {listed(wanted)}"
         if not offered:
             return (
-                Violation(self.name, "architecture-not-stated", Kind.MISCONFIGURED, listed(wanted), "nothing stated"),
+                Violation(self.name, "architecture-not-stated", Kind.MISCONFIGURED, told, "no architecture stated"),
             )
-        return (Violation(self.name, "architecture-not-offered", Kind.NEVER, listed(wanted), listed(offered)),)
+        found = f"processors of {listed(offered)}"
+        return (Violation(self.name, "architecture-not-offered", Kind.NEVER, told, found),)
 
     def _variants(self, requirements: Requirements, candidate: Candidate, offered: tuple[str, ...]) -> Violations:
         """Without a digest of its own an image can only start through one of its variants."""

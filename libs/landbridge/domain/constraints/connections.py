@@ -46,7 +46,8 @@ class Connections(Rule):
         accepted = contract.accepts.connections
         if accepted and need.name not in accepted:
             told = f"connection {need.name}"
-            violations.append(Violation(self.name, "not-accepted-by-site", Kind.NEVER, told, listed(accepted)))
+            found = f"the site accepts {listed(accepted)}"
+            violations.append(Violation(self.name, "not-accepted-by-site", Kind.NEVER, told, found))
         document = candidate.catalogue.connections.get(need.name)
         if not offer.admits(project) or (document is not None and not _open_to(document.projects, project)):
             projects = offer.projects if not offer.admits(project) or document is None else document.projects
@@ -56,7 +57,7 @@ class Connections(Rule):
         if (need.reads and offer.access not in _READS) or (need.writes and offer.access not in _WRITES):
             mode = "read and write" if need.reads and need.writes else "write" if need.writes else "read"
             told = f"to {mode} {need.name} ({listed(need.uses)})"
-            violations.append(Violation(self.name, "access-mode", Kind.NEVER, told, offer.access))
+            violations.append(Violation(self.name, "access-mode", Kind.NEVER, told, f"{offer.access} access"))
         missing_proof = unproven(self.name, candidate, claims.connection(need.name), now)
         if missing_proof is not None:
             violations.append(missing_proof)
@@ -65,7 +66,8 @@ class Connections(Rule):
         wanted = f"connection {need.name} ({listed(need.uses)})"
         known = candidate.catalogue.known_connections
         if need.name in known:
-            found = listed(candidate.contract.connections, "no connections")
+            here = candidate.contract.connections
+            found = f"connections {listed(here)}" if here else "no connections"
             return Violation(self.name, "connection-missing", Kind.NEVER, wanted, found)
         near = nearest(need.name, known)
         found = f"no such connection anywhere; did you mean {near}?" if near else "no such connection anywhere"

@@ -107,15 +107,14 @@ class Controls(Rule):
         for name in requirements.controls:
             control = CONTROLS.get(name)
             if control is None:
-                violations.append(
-                    Violation(self.name, "control-unknown", Kind.MISCONFIGURED, name, f"controls {listed(CONTROLS)}")
-                )
+                found = f"no such control; there are {listed(CONTROLS)}"
+                violations.append(Violation(self.name, "control-unknown", Kind.MISCONFIGURED, f"control {name}", found))
                 continue
             stated = control.stated(candidate.contract)
             if not stated:
                 code, found = ("control-not-in-force", "not in force") if stated is False else _NOT_STATED
                 kind = Kind.NEVER if stated is False else Kind.MISCONFIGURED
-                violations.append(Violation(self.name, code, kind, name, found))
+                violations.append(Violation(self.name, code, kind, f"control {name}", found))
                 continue
             unproven_claims.update(control.claims(candidate.contract))
         missing = (unproven(self.name, candidate, claim, now) for claim in sorted(unproven_claims))

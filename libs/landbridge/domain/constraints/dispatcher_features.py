@@ -21,5 +21,8 @@ class DispatcherFeatures(Rule):
         # Where nothing is known of the dispatcher, the link itself says so.
         if not missing or (not link.features and link.state is not LinkState.CONNECTED):
             return OK
-        found = f"a dispatcher that understands {listed(link.features)}"
-        return (Violation(self.name, "feature-missing", Kind.MISCONFIGURED, listed(missing), found),)
+        wanted, found = (
+            f"a dispatcher that understands {listed(missing)}",
+            f"one that understands {listed(link.features)}",
+        )
+        return (Violation(self.name, "feature-missing", Kind.MISCONFIGURED, wanted, found),)

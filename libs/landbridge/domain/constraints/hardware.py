@@ -52,9 +52,10 @@ class Hardware(Rule):
         return proven_until(candidate, claims.capability_class(offer.name), now) if offer is not None else None
 
     def _missing(self, need: AcceleratorNeed, candidate: Candidate) -> Violation:
-        offered = listed((o.name for o in candidate.contract.classes.values() if o.is_accelerator), "no accelerators")
+        names = [offer.name for offer in candidate.contract.classes.values() if offer.is_accelerator]
+        offered = f"classes {listed(names)}" if names else "no accelerators"
         if not need.name:
-            return Violation(self.name, "product-not-offered", Kind.NEVER, need.product, offered)
+            return Violation(self.name, "product-not-offered", Kind.NEVER, f"product {need.product}", offered)
         wanted = f"{need.count} of class {need.name}"
         if need.name in candidate.catalogue.known_classes:
             return Violation(self.name, "class-not-offered", Kind.NEVER, wanted, offered)

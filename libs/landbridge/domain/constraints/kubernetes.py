@@ -23,11 +23,12 @@ class Kubernetes(Rule):
         wanted = requirements.kubernetes
         if wanted and not runtime.kubernetes:
             found = f"the {runtime.executor or 'unknown'} executor without a Kubernetes version"
-            violations.append(Violation(self.name, "no-kubernetes", Kind.NEVER, wanted, found))
+            violations.append(Violation(self.name, "no-kubernetes", Kind.NEVER, f"Kubernetes {wanted}", found))
         elif wanted and not in_range(runtime.kubernetes, wanted):
-            violations.append(Violation(self.name, "version-not-in-range", Kind.NEVER, wanted, runtime.kubernetes))
+            found = f"Kubernetes {runtime.kubernetes}"
+            violations.append(Violation(self.name, "version-not-in-range", Kind.NEVER, f"Kubernetes {wanted}", found))
         missing = [operator for operator in requirements.operators if operator not in runtime.operators]
         if missing:
-            found = listed(runtime.operators)
-            violations.append(Violation(self.name, "operator-not-offered", Kind.NEVER, listed(missing), found))
+            told, found = f"operators {listed(missing)}", f"operators {listed(runtime.operators)}"
+            violations.append(Violation(self.name, "operator-not-offered", Kind.NEVER, told, found))
         return tuple(violations)

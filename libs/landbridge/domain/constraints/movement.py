@@ -49,5 +49,7 @@ class DataMovement(Rule):
             return None
         wanted += ", over an encrypted way"
         if encrypted is None:
-            return Violation(self.name, "encryption-not-stated", Kind.MISCONFIGURED, wanted, "nothing stated")
+            return Violation(
+                self.name, "encryption-not-stated", Kind.MISCONFIGURED, wanted, "nothing stated about the way"
+            )
         return Violation(self.name, "way-not-encrypted", Kind.NEVER, wanted, "a way that is not encrypted")

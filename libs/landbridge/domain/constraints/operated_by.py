@@ -19,8 +19,9 @@ class OperatedBy(Rule):
         if not wanted:
             return OK
         found = candidate.contract.location.operated_by
+        told = f"to be operated by {listed(wanted)}"
         if not found:
-            return (Violation(self.name, "operator-not-stated", Kind.MISCONFIGURED, listed(wanted), "nothing stated"),)
+            return (Violation(self.name, "operator-not-stated", Kind.MISCONFIGURED, told, "no operator stated"),)
         if found in wanted:
             return OK
-        return (Violation(self.name, "operator-not-accepted", Kind.NEVER, listed(wanted), found),)
+        return (Violation(self.name, "operator-not-accepted", Kind.NEVER, told, f"operated by {found}"),)

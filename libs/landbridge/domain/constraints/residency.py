@@ -32,8 +32,9 @@ class Residency(Rule):
 
     def _outside(self, code: str, wanted: tuple[str, ...], found: frozenset[str], what: str) -> Violation:
         if not found:
-            return Violation(self.name, "location-not-stated", Kind.MISCONFIGURED, listed(wanted), f"no {what} stated")
-        return Violation(self.name, code, Kind.NEVER, listed(wanted), listed(found))
+            told = f"{what} {listed(wanted)}"
+            return Violation(self.name, "location-not-stated", Kind.MISCONFIGURED, told, f"no {what} stated")
+        return Violation(self.name, code, Kind.NEVER, f"{what} {listed(wanted)}", f"{what} {listed(found)}")
 
     def _connection(
         self, violations: list[Violation], need: ConnectionNeed, wanted: tuple[str, ...], candidate: Candidate

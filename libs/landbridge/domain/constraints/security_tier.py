@@ -26,13 +26,17 @@ class SecurityTier(Rule):
             return OK
         told = f"security tier {wanted} ({why})"
         if wanted not in TIERS:
-            return (Violation(self.name, "tier-unknown", Kind.MISCONFIGURED, told, f"tiers {', '.join(TIERS)}"),)
+            return (
+                Violation(
+                    self.name, "tier-unknown", Kind.MISCONFIGURED, told, f"no such tier; there are {', '.join(TIERS)}"
+                ),
+            )
         found = candidate.contract.boundaries.security_tier
         if found not in TIERS:
-            return (Violation(self.name, "tier-not-stated", Kind.MISCONFIGURED, told, found or "nothing stated"),)
+            return (Violation(self.name, "tier-not-stated", Kind.MISCONFIGURED, told, found or "no tier stated"),)
         if TIERS[found] >= TIERS[wanted]:
             return OK
-        return (Violation(self.name, "tier-too-low", Kind.NEVER, told, found),)
+        return (Violation(self.name, "tier-too-low", Kind.NEVER, told, f"security tier {found}"),)
 
 
 def _demand(requirements: Requirements, candidate: Candidate) -> tuple[str, str]:

@@ -18,4 +18,5 @@ class WorkloadType(Rule):
         offered = candidate.contract.workloads
         if requirements.workload in offered:
             return OK
-        return (Violation(self.name, "type-not-offered", Kind.NEVER, f"type {requirements.workload}", listed(offered)),)
+        wanted, found = f"type {requirements.workload}", f"types {listed(offered)}"
+        return (Violation(self.name, "type-not-offered", Kind.NEVER, wanted, found),)

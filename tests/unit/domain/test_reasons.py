@@ -1,0 +1,85 @@
+"""Every code that a person may meet has an entry, and every violation reads as its entry says."""
+
+import ast
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from landbridge.domain import constraints, hardware
+from landbridge.domain.constraints import CONSTRAINTS
+from landbridge.domain.constraints.proof import FAILED_CODE, STALE_CODE, UNKNOWN_CODE
+from landbridge.domain.reasons import VIOLATIONS, next_step, reason_of
+from landbridge.domain.violation import Kind, Violation
+from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation, judged_by
+from unit.domain.test_constraints import CASES, GPUS, MAINTENANCE
+
+# Where a call that makes a violation has its code.
+_PLACES = {"Violation": 1, "Mismatch": 0, "_violation": 0, "_outside": 0}
+CODE = re.compile(r"[a-z]+(?:-[a-z]+)*")
+_GUARANTEED = a_catalogue(a_contract(), classes={"gpu-80gb": {"attributes": {"memory": "80Gi"}}})
+# Codes that the cases of the rules do not meet.
+MORE = [
+    ("hardware", an_operation(resources={"accelerator": {"exception": {"product": "H200"}}}), an_environment()),
+    (
+        "hardware",
+        an_operation(resources={"accelerator": {"class": "gpu-80gb"}}),
+        an_environment(classes={"gpu-80gb": {**GPUS["gpu-80gb"], "memory": "40Gi"}}, catalogue=_GUARANTEED),
+    ),
+    ("security-tier", an_operation(constraints={"securityTier": "top"}), an_environment()),
+    ("compute", an_operation(), an_environment(classes={"cpu-general": {"cpu": "64", "memory": None}})),
+    (
+        "compute",
+        an_operation(resources={"requests": {"ephemeral-storage": "9Ti"}}),
+        an_environment(classes={"cpu-general": {"ephemeral-storage": "1Ti"}}),
+    ),
+]
+
+
+def _met() -> Iterator[Violation]:
+    for rule, _, operation, environment, _ in CASES:
+        yield from judged_by(rule, operation, environment)
+    for rule, operation, environment in MORE:
+        yield from judged_by(rule, operation, environment)
+    for hours in (-1, 0):
+        work = an_operation(lifecycle={"expectedDuration": "2h"})
+        yield from judged_by("maintenance", work, MAINTENANCE, NOW + timedelta(hours=hours))
+
+
+def test_a_violation_reads_as_the_table_says() -> None:
+    for violation in _met():
+        reason = reason_of(violation)
+        assert reason is not None, str(violation)
+        assert reason.fits(violation), (str(violation), reason)
+
+
+def test_the_cases_meet_every_code_of_the_table() -> None:
+    evidence = {UNKNOWN_CODE, FAILED_CODE, STALE_CODE}
+    met = {(violation.constraint, violation.reason) for violation in _met()}
+    assert {(reason.rule, reason.code) for reason in VIOLATIONS if reason.code not in evidence} <= met
+    assert {code for _, code in met} >= evidence
+
+
+def test_every_code_in_the_rules_source_is_in_the_table() -> None:
+    """Also one that no case meets: the source is read, not run."""
+    folder = Path(constraints.__file__).parent
+    known = {reason.code for reason in VIOLATIONS}
+    for path in [*folder.glob("*.py"), Path(hardware.__file__)]:
+        for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+            place = _PLACES.get(ast.unparse(call.func).split(".")[-1])
+            code = call.args[place] if place is not None and len(call.args) > place else None
+            if isinstance(code, ast.Constant):
+                assert code.value in known, (path.name, code.value)
+
+
+def test_the_table_has_no_code_twice_and_only_rules_that_exist() -> None:
+    keys = [(reason.rule, reason.code) for reason in VIOLATIONS]
+    assert len(keys) == len(set(keys))
+    assert {reason.rule for reason in VIOLATIONS} == {constraint.name for constraint in CONSTRAINTS}
+    assert all(CODE.fullmatch(code) for _, code in keys)
+
+
+def test_the_next_step_names_the_environment_and_a_later_code_has_none() -> None:
+    stale = Violation("evidence", STALE_CODE, Kind.NOT_NOW, "fresh proof of runtime", "…")
+    assert "landbridge env verify cloud-b" in next_step(stale, "cloud-b")
+    assert not next_step(Violation("evidence", "of-a-later-release", Kind.NEVER, "a", "b"), "cloud-b")
