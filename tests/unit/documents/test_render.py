@@ -97,6 +97,11 @@ def test_settings_for_one_environment_travel_beside_the_spec_and_the_operation_w
         "onprem-a": {"env": {"B": "local"}},
         "cloud-b": {"env": {"B": "later", "C": "q"}},
     }
+    assert {path: origin for path, origin in rendered.provenance.items() if path.startswith("env")} == {
+        "environmentSettings.onprem-a.env.B": "preset p@1",
+        "environmentSettings.cloud-b.env.B": "preset q@1",
+        "environmentSettings.cloud-b.env.C": "preset q@1",
+    }
     assert "environmentSettings" not in _render(a_catalogue()).value
 
 

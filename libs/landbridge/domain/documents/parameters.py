@@ -5,7 +5,8 @@ from typing import Any
 
 from landbridge.domain.documents.limits import MAX_DOCUMENT_BYTES
 from landbridge.domain.documents.nearest import did_you_mean
-from landbridge.domain.documents.rules_documents import PARAMETER, parameter_refusal
+from landbridge.domain.documents.parameter_values import value_refusal
+from landbridge.domain.documents.rules_documents import PARAMETER
 from landbridge.domain.documents.walk import at, map_at, text_at
 
 Told = tuple[tuple[str, ...], str, str, str]  # path below spec.parameters, code, message, suggestion
@@ -27,18 +28,25 @@ def fill_parameters(component: Mapping[str, Any], given: Mapping[str, object]) -
     for name in declared:
         value = given.get(name, at(declared, name, "default"))
         if not isinstance(value, str):
-            message = "the component asks for this parameter"
+            message = f"the component asks for this parameter{_meaning(declared, name)}"
             told.append(((name,), "missing-parameter", message, f"add {name} to spec.parameters"))
             continue
-        refusal = parameter_refusal(text_at(declared, name, "pattern"), value)
-        if refusal:
-            told.append(((name,), "bad-parameter", refusal, ""))
+        refusal = value_refusal(map_at(declared, name), value)
+        if refusal[0]:
+            told.append(((name,), "bad-parameter", *refusal))
         values[name] = value
     try:
         return _Filler(values).fill(at(component, "spec", "operation")), told
     except _TooLarge:
         message = f"the values make the operation larger than {MAX_DOCUMENT_BYTES // 1024} KiB"
         return {}, [*told, ((), "too-large", message, "keep data in a connection and name it under inputs")]
+
+
+def _meaning(declared: Mapping[str, Any], name: str) -> str:
+    """Return what a parameter is, in brackets: `(integer: Model depth)`."""
+    kind, description = text_at(declared, name, "type"), text_at(declared, name, "description")
+    meaning = ": ".join(part for part in (kind, description) if part)
+    return f" ({meaning})" if meaning else ""
 
 
 class _Filler:

@@ -4,15 +4,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, core_schema
-
 from landbridge.domain.documents.kinds import Kind
 from landbridge.domain.documents.names import label_refusal
 from landbridge.domain.documents.nearest import did_you_mean
+from landbridge.domain.documents.parameter_values import is_pattern, matches, value_refusal
 from landbridge.domain.documents.rules_operation import local_problems, variables
 from landbridge.domain.documents.scope import Scope
 from landbridge.domain.documents.source import Source
-from landbridge.domain.documents.walk import at, map_at, text_at, texts
+from landbridge.domain.documents.walk import at, list_at, map_at, text_at, texts
 from landbridge.domain.errors import Problem
 
 PARAMETER: Final = re.compile(r"\$\(parameters\.([a-z0-9-]{1,63})\)")
@@ -42,29 +41,29 @@ def component_problems(source: Source) -> Iterator[Problem]:
                 message = f"no such parameter: {name}"
                 yield source.problem(item.path, "unknown-reference", message, did_you_mean(name, declared))
     for name in declared:
-        path = ("spec", "parameters", name)
-        refusal = parameter_refusal(text_at(source.value, *path, "pattern"), at(source.value, *path, "default"))
-        if refusal:
-            yield source.problem((*path, "pattern"), "bad-pattern", refusal)
+        yield from _parameter(source, name)
 
 
-def parameter_refusal(pattern: str, value: object) -> str:
-    """Say why a value does not suit a parameter's pattern; empty if it does.
-
-    Patterns run in an engine whose time is linear in the text: a document must not be able to hang its reader.
-    """
-    if not pattern:
-        return ""
-    try:
-        validator = SchemaValidator(core_schema.str_schema(pattern=f"^(?:{pattern})$", regex_engine="rust-regex"))
-    except SchemaError:
-        return "not a regular expression (of the kind without look-around and back-references)"
-    if isinstance(value, str):
-        try:
-            validator.validate_python(value)
-        except ValidationError:
-            return "the value does not match the parameter's pattern"
-    return ""
+def _parameter(source: Source, name: str) -> Iterator[Problem]:
+    """Judge one declared parameter: its pattern, and that its choices and its default are values that it takes."""
+    path = ("spec", "parameters", name)
+    declared = map_at(source.value, *path)
+    pattern, default = text_at(declared, "pattern"), declared.get("default")
+    if not is_pattern(pattern):
+        message = "not a regular expression (of the kind without look-around and back-references)"
+        yield source.problem((*path, "pattern"), "bad-pattern", message)
+    for index, choice in enumerate(list_at(declared, "choices")):
+        refusal = value_refusal({"type": declared.get("type")}, str(choice))
+        if refusal[0]:
+            yield source.problem((*path, "choices", index), "bad-parameter", *refusal)
+    if not isinstance(default, str):
+        return
+    if not matches(pattern, default):
+        yield source.problem((*path, "pattern"), "bad-pattern", "the default does not match the parameter's pattern")
+        return
+    refusal = value_refusal(declared, default)
+    if refusal[0]:
+        yield source.problem((*path, "default"), "bad-parameter", *refusal)
 
 
 def preset_problems(source: Source) -> Iterator[Problem]:
@@ -76,11 +75,12 @@ def preset_problems(source: Source) -> Iterator[Problem]:
 
 
 def _no_indirection(source: Source, base: tuple[str, ...]) -> Iterator[Problem]:
-    """Refuse presets and components that name others: order and loops would matter."""
+    """Refuse presets and components that name others: order would matter, and a chain could come back to its start."""
     for field in ("component", "parameters", "presets"):
         if at(source.value, *base, field):
-            message = "only an operation names presets and a component"
-            yield source.problem((*base, field), "not-used", message, "remove it", at_key=True)
+            message = "only an operation names presets and a component, so that no chain of them can be a loop"
+            suggestion = "remove it; name both in the operation, or presets in the project's defaults"
+            yield source.problem((*base, field), "not-used", message, suggestion, at_key=True)
 
 
 def queue_problems(source: Source) -> Iterator[Problem]:
