@@ -167,8 +167,9 @@ class Launcher:
 
     def _kill_strays(self) -> None:
         """Kill what a lost guardian left running: it is now below this process, beside guardians and their work."""
-        guarded = {pid for guardian_pid in self._guardians for pid in (guardian_pid, *procfs.descendants(guardian_pid))}
-        for pid in procfs.descendants(os.getpid()):
+        children = procfs.children_of_all()
+        guarded = {pid for one in self._guardians for pid in (one, *procfs.descendants(one, children))}
+        for pid in procfs.descendants(os.getpid(), children):
             if pid not in guarded:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)

@@ -121,7 +121,7 @@ def kill_everything() -> dict[int, int]:
     statuses: dict[int, int] = {}
     while reap(statuses):
         _freeze()
-        for pid in procfs.descendants(os.getpid()):
+        for pid in procfs.subtree(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.002)
@@ -131,7 +131,7 @@ def kill_everything() -> dict[int, int]:
 def _freeze() -> None:
     """Stop the processes below this one until no new ones appear, so that forking cannot outrun killing."""
     stopped: set[int] = set()
-    while fresh := [pid for pid in procfs.descendants(os.getpid()) if pid not in stopped]:
+    while fresh := [pid for pid in procfs.subtree(os.getpid()) if pid not in stopped]:
         for pid in fresh:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)

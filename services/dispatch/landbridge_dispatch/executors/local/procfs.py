@@ -5,6 +5,8 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -73,18 +75,53 @@ def signal_exactly(pid: int, ticks: int, signum: signal.Signals) -> bool:
     return True
 
 
-def descendants(root: int) -> list[int]:
-    """Return every process below `root`, parents before children; `root` itself not included."""
+def children_of_all() -> dict[int, list[int]]:
+    """Return the children of every process of the machine; it costs a look at each of them."""
     children: dict[int, list[int]] = {}
     for name in os.listdir(_PROC):  # noqa: PTH208 - names only, and fast
         if name.isdecimal() and (fields := _stat(name)) is not None and fields[0] != b"Z":
             children.setdefault(int(fields[1]), []).append(int(name))
+    return children
+
+
+def descendants(root: int, children: dict[int, list[int]] | None = None) -> list[int]:
+    """Return every process below `root`, parents before children; `root` itself not included."""
+    children = children_of_all() if children is None else children
+    return _below(root, lambda parent: children.get(parent, []))
+
+
+def subtree(root: int) -> list[int]:
+    """Return what is below `root` as the processes' own lists of children tell it: as dear as the subtree is large.
+
+    A thousand guardians that each looked at the whole machine would do nothing else. While children end, the kernel may
+    leave out a sibling: only for those who look again.
+    """
+    return _below(root, _children) if _lists_children() else descendants(root)
+
+
+def _below(root: int, children: Callable[[int], list[int]]) -> list[int]:
     found: list[int] = []
     frontier = [root]
     while frontier:
-        frontier = [child for parent in frontier for child in children.get(parent, ())]
+        frontier = [child for parent in frontier for child in children(parent)]
         found += frontier
     return found
+
+
+def _children(pid: int) -> list[int]:
+    """Return a process's living children; none if it has ended."""
+    listed: list[int] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        for thread in os.listdir(_PROC / str(pid) / "task"):  # noqa: PTH208
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+                listed += map(int, (_PROC / str(pid) / "task" / thread / "children").read_bytes().split())
+    return [child for child in listed if (fields := _stat(child)) is not None and fields[0] != b"Z"]
+
+
+@cache
+def _lists_children() -> bool:
+    """Whether this kernel lists them (CONFIG_PROC_CHILDREN)."""
+    return (_PROC / "self" / "task" / str(os.getpid()) / "children").exists()
 
 
 def resident_bytes(pids: list[int]) -> int:

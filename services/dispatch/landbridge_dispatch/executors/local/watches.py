@@ -73,7 +73,7 @@ class MemoryWatch:
         if not self._limit_bytes or now_ns < self._next_ns:
             return False
         self._next_ns = now_ns + MEMORY_POLL_NS
-        pids = procfs.descendants(os.getpid())
+        pids = procfs.subtree(os.getpid())
         # The exact count is slow: taken only once the rough one, which is never below it, is too high.
         return procfs.resident_bytes(pids) > self._limit_bytes and procfs.proportional_bytes(pids) > self._limit_bytes
 
