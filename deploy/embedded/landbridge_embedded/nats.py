@@ -1,9 +1,9 @@
 """An embedded nats-server with JetStream on loopback, durable: every acknowledged message is on disk."""
 
-import json
 import signal
 from pathlib import Path
 
+from landbridge.bus.configuration import CentreSettings, ClusterSettings, centre_config
 from landbridge_embedded.binaries import find_nats
 from landbridge_embedded.process import Child, end_leftover, free_port, http_ok, start_ready, write_private
 
@@ -15,6 +15,7 @@ class NatsServer:
 
     `accounts` is configuration text for operator mode (operator, resolver, preload: `landbridge.bus.accounts`);
     empty means no authentication, which is for tests only. Ports of 0 are picked once and kept over restarts.
+    `leaf_port`: where sites with their own NATS connect; 0: nowhere.
     """
 
     def __init__(
@@ -28,6 +29,9 @@ class NatsServer:
         sync_interval: str = "always",
         max_payload_bytes: int = 8 * 1024 * 1024,
         host: str = "127.0.0.1",
+        leaf_port: int = 0,
+        name: str = "landbridge",
+        cluster: ClusterSettings | None = None,
     ) -> None:
         self.directory = root.resolve() / "nats"
         self.port, self.monitor_port = port, monitor_port
@@ -35,6 +39,8 @@ class NatsServer:
         self._accounts, self._domain, self._sync = accounts, domain, sync_interval
         self._max_payload_bytes = max_payload_bytes
         self._host = host
+        self.leaf_port = leaf_port
+        self._name, self.cluster = name, cluster
         self._started = False
         self.child = Child("nats-server", (), root.resolve() / "logs" / "nats.log", signal.SIGTERM)
 
@@ -68,20 +74,19 @@ class NatsServer:
 
     def config(self) -> str:
         """Return the whole configuration as text."""
-        store = json.dumps(str(self.directory / "jetstream"))
-        return "\n".join(
-            [
-                f"listen: {self._host}:{self.port}",
-                f"http: {self._host}:{self.monitor_port}",
-                "server_name: landbridge",
-                f"max_payload: {self._max_payload_bytes}",
-                "max_pending: 268435456",
-                "write_deadline: 10s",
-                f"jetstream {{ store_dir: {store}, domain: {self._domain}, sync_interval: {self._sync} }}",
-                self._accounts,
-                "",
-            ]
+        settings = CentreSettings(
+            self._accounts,
+            name=self._name,
+            listen=f"{self._host}:{self.port}",
+            monitor=f"{self._host}:{self.monitor_port}",
+            store=str(self.directory / "jetstream"),
+            domain=self._domain,
+            sync=self._sync,
+            max_payload_bytes=self._max_payload_bytes,
+            leaf_listen=f"{self._host}:{self.leaf_port}" if self.leaf_port else "",
+            cluster=self.cluster,
         )
+        return centre_config(settings)
 
     def _pick_ports(self) -> None:
         if not self._started:

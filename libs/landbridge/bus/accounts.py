@@ -40,9 +40,11 @@ SYSTEM: Final = "SYS"
 HUB: Final = "HUB"
 ISSUER: Final = "issuer"  # the system account's only user: it pushes accounts
 DISPATCHER: Final = "dispatcher"
+LEAF: Final = "leaf"
 SERVICES: Final = tuple(permissions.SERVICES)
 _CLAIMS_UPDATE: Final = "$SYS.REQ.CLAIMS.UPDATE"
 _CONNECTIONS_MAX: Final = {"environment": 64, "project": 256}
+_LEAFS_MAX: Final = 4  # the servers of one site
 _SUBSCRIPTIONS_MAX: Final = {"environment": 10_000, "project": 50_000}
 _FILES: Final = {
     "operator": Role.OPERATOR,
@@ -134,7 +136,9 @@ def _write_once(path: Path, text: str) -> None:
 # -- users ------------------------------------------------------------------------------------------------------------
 
 
-def _issue(account: Key, name: str, granted: permissions.Permissions, expires: int | None = None) -> IssuedUser:
+def _issue(
+    account: Key, name: str, granted: permissions.Permissions, expires: int | None = None, connects_as: str = ""
+) -> IssuedUser:
     user = new_key(Role.USER)
     token = user_claim(
         account,
@@ -144,6 +148,7 @@ def _issue(account: Key, name: str, granted: permissions.Permissions, expires: i
         subscribe=granted.subscribe,
         answers=granted.answers,
         expires=expires,
+        connects_as=connects_as,
     )
     return IssuedUser(name, user.public, credentials(token, user))
 
@@ -165,6 +170,12 @@ def environment_user(keys: Keys, environment: str, generation: int = 1, *, expir
     return _issue(account, DISPATCHER, permissions.environment_permissions(environment, DISPATCHER), expires)
 
 
+def leaf_user(keys: Keys, environment: str, generation: int = 1, *, expires: int | None = None) -> IssuedUser:
+    """Make the user as which the NATS of an environment's site connects, as a leaf node and not otherwise."""
+    account = keys.account("environment", environment, generation)
+    return _issue(account, LEAF, permissions.leaf_permissions(environment), expires, "LEAFNODE")
+
+
 def application_user(
     keys: Keys, project: str, name: str, generation: int = 1, *, submits: bool = True, expires: int | None = None
 ) -> IssuedUser:
@@ -179,9 +190,14 @@ def application_user(
 def environment_account(
     keys: Keys, environment: str, generation: int = 1, *, revoked: Mapping[str, int] | None = None, leaf: bool = False
 ) -> str:
-    """Return the JWT of an environment's account; it works on first use once it was pushed."""
+    """Return the JWT of an environment's account; it works on first use once it was pushed.
+
+    `leaf`: the site has its own NATS, and only that connects.
+    """
     imports = permissions.environment_imports(keys.hub.public, environment, leaf=leaf)
-    return _account(keys, "environment", environment, generation, imports, revoked or {}, leafs=-1 if leaf else 0)
+    return _account(
+        keys, "environment", environment, generation, imports, revoked or {}, leafs=_LEAFS_MAX if leaf else 0
+    )
 
 
 def project_account(keys: Keys, project: str, generation: int = 1, *, revoked: Mapping[str, int] | None = None) -> str:

@@ -46,6 +46,7 @@ class BusSettings:
     url: str = "nats://127.0.0.1:4222"
     creds: Path | None = None
     creds_text: str = field(default="", repr=False)  # the same as text, where a process made them itself
+    nkey: Path | None = None  # file of a seed, where the server knows users by their public keys
     source: str = ""  # ce-source of what we publish; default /services/<name>
     inbox_prefix: str = ""  # default: what the credentials allow, else _INBOX_<name>
     connect_within_s: float = 30.0
@@ -148,6 +149,7 @@ class Bus:
             max_outstanding_pings=2,
             drain_timeout=settings.drain_timeout_s,  # type: ignore[arg-type]
             user_credentials=RawCredentials(settings.creds_text) if settings.creds_text else settings.creds,
+            nkeys_seed=str(settings.nkey) if settings.nkey else None,
             inbox_prefix=self.inbox_prefix,
             pending_size=_PENDING_BYTES_MAX,
             flush_timeout=10.0,

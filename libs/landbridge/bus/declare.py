@@ -169,21 +169,28 @@ def stream_config(spec: StreamSpec, *, replicas: int, budget_bytes: int) -> dict
 def durable_config(spec: DurableSpec, *, replicas: int = 0) -> dict[str, Any]:
     one = len(spec.filters) == 1
     started = {"opt_start_time": spec.start_time} if spec.start_time else {}
-    return {
+    common = {
         **started,
         "name": spec.name,
         "durable_name": spec.name,
         "description": spec.description,
         "deliver_policy": "by_start_time" if spec.start_time else "all",
-        "ack_policy": "explicit",
-        "ack_wait": int(spec.ack_wait_s * _NS),
         "max_deliver": -1,
-        "max_ack_pending": spec.max_ack_pending,
-        "max_waiting": spec.max_waiting,
         "replay_policy": "instant",
         "filter_subject": spec.filters[0] if one else "",
         "filter_subjects": [] if one else list(spec.filters),
         "num_replicas": replicas if replicas > 1 else 0,
+    }
+    if spec.push_to:
+        # A leaf node's stream acknowledges by flow control what it has stored.
+        pushed = {"deliver_subject": spec.push_to, "flow_control": True, "idle_heartbeat": _NS}
+        return {**common, **pushed, "ack_policy": "flow_control"}
+    return {
+        **common,
+        "ack_policy": "explicit",
+        "ack_wait": int(spec.ack_wait_s * _NS),
+        "max_ack_pending": spec.max_ack_pending,
+        "max_waiting": spec.max_waiting,
     }
 
 

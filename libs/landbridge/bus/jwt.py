@@ -143,8 +143,12 @@ def user_claim(
     answers: bool = False,
     answer_ttl_s: float = 60.0,
     expires: int | None = None,
+    connects_as: str = "",
 ) -> str:
-    """Return the JWT of the user with public key `user`; `answers`: once to each request's reply subject."""
+    """Return the JWT of the user with public key `user`; `answers`: once to each request's reply subject.
+
+    `connects_as`: the only kind of connection it may make, e.g. LEAFNODE; "" allows all.
+    """
     nats: dict[str, Any] = {
         "subs": UNLIMITED,
         "data": UNLIMITED,
@@ -152,6 +156,8 @@ def user_claim(
         "pub": {"allow": list(publish)} if publish else {"deny": [">"]},
         "sub": {"allow": list(subscribe)} if subscribe else {"deny": [">"]},
     }
+    if connects_as:
+        nats["allowed_connection_types"] = [connects_as]
     if answers:
         nats["resp"] = {"max": 1, "ttl": int(answer_ttl_s * 1e9)}
     return _signed("user", account, user, name, nats, expires)

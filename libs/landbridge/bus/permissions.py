@@ -19,6 +19,9 @@ LIFECYCLE_EVENTS: Final = (
 )
 CATALOGUE_KINDS: Final = ("project", "queue", "policy", "preset", "component", "capability-class", "connection")
 STATE_STREAMS: Final = (streams.ENVIRONMENTS, streams.CATALOGUE)
+SITE_USER: Final = "dispatcher"
+SOURCING_REPLIES: Final = "$JSC.R.>"  # a server's own inbox for answers about what it sources
+_SITE_VERBS: Final = ("INFO", "CREATE", "UPDATE", "PURGE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +144,7 @@ def environment_permissions(environment: str, user: str) -> Permissions:
     durable = streams.environment_durable(environment)
     return Permissions(
         publish=(
-            subjects.every("report", environment),
-            subjects.lease(environment),
-            subjects.claim(environment),
-            subjects.every("answer", environment),
+            *_spoken(environment),
             *_consume(durable.stream, durable.name),
         ),
         subscribe=(inbox(user), subjects.every("query", environment)),
@@ -152,20 +152,75 @@ def environment_permissions(environment: str, user: str) -> Permissions:
 
 
 def environment_imports(hub: str, environment: str, *, leaf: bool = False) -> list[dict[str, Any]]:
-    """Return what an environment's account gets from HUB: exactly its subjects. Never the creation of consumers."""
-    permissions = environment_permissions(environment, "dispatcher")
-    found = [jwt.service_import(hub, subject) for subject in permissions.publish]
-    found.append(jwt.stream_import(hub, subjects.every("query", environment)))
-    if leaf:
-        # A site with its own NATS sources its commands through a consumer that the centre made beforehand.
-        name = f"leaf-{environment}"
-        reset = f"CONSUMER.RESET.{streams.COMMANDS}.{name}"
-        found += [
-            jwt.stream_import(hub, f"{subjects.ROOT}.leaf.{environment}.>"),
-            jwt.service_import(hub, f"$JS.FC.{streams.COMMANDS}.{name}.>"),
-            jwt.service_import(hub, f"{API}.{reset}", f"{subjects.ROOT}.js.{environment}.{reset}"),
-        ]
-    return found
+    """Return what an environment's account gets from HUB: exactly its subjects. Never the creation of consumers.
+
+    `leaf`: its site has a NATS of its own, which sources the commands, so nobody there reads the centre's durable.
+    """
+    query = jwt.stream_import(hub, subjects.every("query", environment))
+    if not leaf:
+        own = environment_permissions(environment, "dispatcher")
+        return [*(jwt.service_import(hub, subject) for subject in own.publish), query]
+    reset = _reset(environment)
+    return [
+        *(jwt.service_import(hub, subject) for subject in _spoken(environment)),
+        query,
+        jwt.stream_import(hub, f"{subjects.ROOT}.leaf.{environment}.>"),
+        jwt.service_import(hub, _flow(environment)),
+        jwt.service_import(hub, f"{API}.{reset}", f"{subjects.leaf_api(environment)}.{reset}"),
+    ]
+
+
+def _spoken(environment: str) -> tuple[str, ...]:
+    return (
+        subjects.every("report", environment),
+        subjects.lease(environment),
+        subjects.claim(environment),
+        subjects.every("answer", environment),
+    )
+
+
+def _reset(environment: str) -> str:
+    durable = streams.leaf_durable(environment)
+    return f"CONSUMER.RESET.{durable.stream}.{durable.name}"
+
+
+def _flow(environment: str) -> str:
+    durable = streams.leaf_durable(environment)
+    return f"$JS.FC.{durable.stream}.{durable.name}.>"
+
+
+def leaf_permissions(environment: str) -> Permissions:
+    """Return what may pass between the centre and the NATS of an environment's site, in the centre's own words."""
+    return Permissions(
+        publish=(*_spoken(environment), _flow(environment), f"{subjects.leaf_api(environment)}.{_reset(environment)}"),
+        subscribe=(
+            inbox(SITE_USER),
+            subjects.every("query", environment),
+            f"{subjects.ROOT}.leaf.{environment}.>",
+            SOURCING_REPLIES,
+        ),
+    )
+
+
+def site_permissions(environment: str) -> Permissions:
+    """Return the allow-lists of a dispatcher in its site's own NATS.
+
+    The server checks them behind its mapping of the domain's API to `$JS.API`.
+    """
+    commands, reports, durable = streams.SITE_COMMANDS, streams.SITE_REPORTS, SITE_USER
+    return Permissions(
+        publish=(
+            *_spoken(environment),
+            subjects.every("outgoing", environment),
+            *(f"{API}.STREAM.{verb}.{name}" for name in (commands, reports) for verb in _SITE_VERBS),
+            f"{API}.DIRECT.GET.{reports}",
+            f"{API}.CONSUMER.INFO.{commands}.{durable}",
+            f"{API}.CONSUMER.DURABLE.CREATE.{commands}.{durable}",
+            f"{API}.CONSUMER.MSG.NEXT.{commands}.{durable}",
+            f"$JS.ACK.{commands}.{durable}.>",
+        ),
+        subscribe=(inbox(SITE_USER), subjects.every("query", environment)),
+    )
 
 
 # -- projects ---------------------------------------------------------------------------------------------------------

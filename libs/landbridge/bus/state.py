@@ -14,27 +14,21 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-import msgspec
 from nats.aio.msg import Msg
 
-from landbridge.bus.connection import Bus, frame
-from landbridge.bus.envelope import Inbound, decode
-from landbridge.bus.errors import BusError, StreamMissing, Unavailable
-from landbridge.bus.replies import is_no_responders
+from landbridge.bus.connection import Bus
+from landbridge.bus.direct import TooManyError, direct_get
+from landbridge.bus.envelope import Inbound
+from landbridge.bus.errors import StreamMissing, Unavailable
 
 log = logging.getLogger("landbridge.bus")
 
 PAGE: Final = 500
 POLL_S: Final = 5.0
-REPLY_TIMEOUT_S: Final = 5.0
 _HINT_RETRY_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # a hint comes before the message is stored
 _RECENT: Final = 1000
 _RESYNC_EVERY: Final = 12  # waits; a stream that was rebuilt in silence is noticed within a minute
 _BACKOFF_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0)
-
-
-class _TooManyError(BusError):
-    """More subjects than one snapshot request may have; the stream is then read from its start."""
 
 
 class LastPerSubject:
@@ -104,7 +98,7 @@ class LastPerSubject:
         """Return the current values that are newer than what was seen; all of them if the stream was rebuilt."""
         try:
             latest, end = await self._snapshot_at_once()
-        except _TooManyError:
+        except TooManyError:  # more subjects than one request may have; the stream is then read from its start
             latest, end = await self._snapshot_by_scan()
         if end < self._position:
             log.warning("stream %s was rebuilt: it ends at %d, was read to %d", self._stream, end, self._position)
@@ -117,7 +111,7 @@ class LastPerSubject:
         found: list[Inbound] = []
         ask: dict[str, Any] = {"multi_last": [self._filter], "batch": PAGE}
         while True:
-            page, end = await self._get(ask)
+            page, end = await direct_get(self._bus, self._stream, ask)
             found += page
             up_to = int(end.get("Nats-UpTo-Sequence", "0"))
             if not page or int(end.get("Nats-Num-Pending", "0")) == 0:
@@ -128,7 +122,7 @@ class LastPerSubject:
         latest: dict[str, Inbound] = {}
         position = 0
         while True:
-            page, _ = await self._get(self._after(position))
+            page, _ = await direct_get(self._bus, self._stream, self._after(position))
             if not page:
                 return sorted(latest.values(), key=lambda message: message.stream_sequence), position
             latest.update((message.subject, message) for message in page)
@@ -140,7 +134,7 @@ class LastPerSubject:
         """Return what came after the last message seen; with hints outstanding, look a few times."""
         for wait_s in (*_HINT_RETRY_S, 0.0):
             self._wake.clear()
-            page, _ = await self._get(self._after(self._position))
+            page, _ = await direct_get(self._bus, self._stream, self._after(self._position))
             if page:
                 self._position = page[-1].stream_sequence
                 self._note(page)
@@ -175,43 +169,3 @@ class LastPerSubject:
     def _on_reconnect(self) -> None:
         self._resync = True
         self._wake.set()
-
-    # -- direct get -----------------------------------------------------------------------------------------------
-
-    async def _get(self, ask: dict[str, Any]) -> tuple[list[Inbound], dict[str, str]]:
-        """One direct-get request: its messages and the headers of its end. Empty and {} if there are none."""
-        arrived: asyncio.Queue[Msg | BusError] = asyncio.Queue()
-        subject = f"{self._bus.settings.api_prefix}.DIRECT.GET.{self._stream}"
-        reply = self._bus.replies.open(arrived.put_nowait, subject)
-        found: list[Inbound] = []
-        try:
-            await self._bus.write(frame(subject, reply, "", msgspec.json.encode(ask)))
-            while True:
-                async with asyncio.timeout(REPLY_TIMEOUT_S):
-                    outcome = await arrived.get()
-                if isinstance(outcome, BusError):
-                    raise outcome
-                headers = outcome.headers or {}
-                if "Nats-Sequence" in headers:
-                    found.append(_inbound(outcome, headers))
-                    continue
-                self._check_end(outcome, headers)
-                return found, headers
-        except TimeoutError:
-            raise Unavailable(f"stream {self._stream} does not answer within {REPLY_TIMEOUT_S:g} s") from None
-        finally:
-            self._bus.replies.close(reply)
-
-    def _check_end(self, end: Msg, headers: dict[str, str]) -> None:
-        status = headers.get("Status", "")
-        if is_no_responders(end):
-            raise StreamMissing(f"stream {self._stream} does not exist, or allows no direct reads")
-        if status == "413":
-            raise _TooManyError(self._stream)
-        if status not in {"204", "404"}:
-            raise Unavailable(f"stream {self._stream} answered {status} {headers.get('Description', '')}")
-
-
-def _inbound(msg: Msg, headers: dict[str, str]) -> Inbound:
-    message = decode(headers["Nats-Subject"], headers, msg.data)
-    return msgspec.structs.replace(message, stream_sequence=int(headers["Nats-Sequence"]))

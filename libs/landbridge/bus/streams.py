@@ -37,7 +37,7 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class DurableSpec:
-    """One durable pull consumer."""
+    """One durable consumer, which is asked for its messages unless `push_to` is set."""
 
     stream: str
     name: str
@@ -47,6 +47,7 @@ class DurableSpec:
     max_waiting: int = MAX_WAITING
     description: str = ""
     start_time: str = ""  # RFC 3339: older messages are not delivered; empty: all are
+    push_to: str = ""  # a subject to which a leaf node's stream has it pushed, instead of asking
 
 
 SUBMISSIONS: Final = "SUBMISSIONS"
@@ -58,6 +59,9 @@ REPORTS: Final = "REPORTS"
 CATALOGUE: Final = "CATALOGUE"
 ALERTS: Final = "ALERTS"
 DEADLETTERS: Final = "DEADLETTERS"
+# In the JetStream domain of a site with its own NATS: `landbridge.bus.site_streams` declares them.
+SITE_COMMANDS: Final = "SITE_COMMANDS"
+SITE_REPORTS: Final = "SITE_REPORTS"
 
 STREAMS: Final[tuple[StreamSpec, ...]] = (
     StreamSpec(SUBMISSIONS, (subjects.submit("*"),), 7 * DAY_S, 0.08, description="what applications ask for"),
@@ -116,9 +120,22 @@ def environment_durable(environment: str, since: datetime | None = None) -> Dura
     `since`: commands before it are not meant for this environment, but for an earlier one of the same name.
     """
     filters = (subjects.every("command", environment),)
-    # As the broker writes it: without trailing zeros, so that the two can be compared.
-    start = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z" if since is not None else ""
+    start = _start_time(since)
     return DurableSpec(COMMANDS, f"env-{environment}", filters, ENVIRONMENT_ACK_WAIT_S, 10_000, start_time=start)
+
+
+def leaf_durable(environment: str, since: datetime | None = None) -> DurableSpec:
+    """Return the durable through which the NATS of that environment's site, and nobody else, sources its commands."""
+    filters = (subjects.every("command", environment),)
+    start = _start_time(since)
+    return DurableSpec(COMMANDS, f"leaf-{environment}", filters, start_time=start, push_to=subjects.leaf(environment))
+
+
+def _start_time(since: datetime | None) -> str:
+    """Write a time as the broker does, without trailing zeros, so that the two can be compared."""
+    if since is None:
+        return ""
+    return f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z"
 
 
 def ack_wait_of(stream: str, durable: str) -> float:
@@ -139,7 +156,7 @@ def family_filter(name: str) -> str:
 
 
 _BY_NAME: Final = {spec.name: spec for spec in STREAMS}
-_BY_FAMILY: Final = {subjects.family(spec.subjects[0]): spec.name for spec in STREAMS}
+_BY_FAMILY: Final = {subjects.family(spec.subjects[0]): spec.name for spec in STREAMS} | {"outgoing": SITE_REPORTS}
 
 
 def stream_of(subject: str) -> str:

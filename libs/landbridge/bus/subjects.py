@@ -14,7 +14,9 @@ REST: Final = ">"
 
 _TOKEN = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9_=@+~-]{0,252}")
 _FAMILIES_BY_PROJECT: Final = frozenset({"submit", "intent", "operation"})
-_FAMILIES_BY_ENVIRONMENT: Final = frozenset({"environment", "command", "report", "lease", "claim", "query", "answer"})
+_FAMILIES_BY_ENVIRONMENT: Final = frozenset(
+    {"environment", "command", "report", "outgoing", "lease", "claim", "query", "answer"}
+)
 
 
 def check_token(value: str, what: str) -> str:
@@ -58,6 +60,12 @@ def report(env: str, kind: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def outgoing(env: str, kind: str) -> str:
+    """Return the name of a report that waits in the site's own NATS; it does not cross to the centre."""
+    return f"{ROOT}.outgoing.{check_token(env, 'environment')}.{check_token(kind, 'report')}"
+
+
+@lru_cache(maxsize=4096)
 def alert(rule: str) -> str:
     return f"{ROOT}.alert.{check_token(rule, 'rule')}"
 
@@ -89,8 +97,18 @@ def query(env: str, kind: str) -> str:
 
 @lru_cache(maxsize=64)
 def ask(service: str, kind: str) -> str:
-    """A question to a service of the centre, answered by one of its replicas."""
+    """Return the subject of a question to a service of the centre; one of its replicas answers."""
     return f"{ROOT}.ask.{check_token(service, 'service')}.{check_token(kind, 'question')}"
+
+
+def leaf(env: str) -> str:
+    """Where the centre hands an environment's commands to the NATS of its site."""
+    return f"{ROOT}.leaf.{check_token(env, 'environment')}.cmd"
+
+
+def leaf_api(env: str) -> str:
+    """Return the prefix under which a site sees its part of the centre's JetStream API, instead of `$JS.API`."""
+    return f"{ROOT}.js.{check_token(env, 'environment')}"
 
 
 def answer(env: str, token_: str) -> str:
@@ -142,6 +160,7 @@ _TEMPLATES: Final = {  # family -> the parts behind it; "." keeps what is there,
     "environment": ". {environment}",
     "command": "{environment} .",
     "report": "{environment} .",
+    "outgoing": "{environment} .",
     "query": "{environment} .",
     "lease": "{environment}",
     "claim": "{environment}",
