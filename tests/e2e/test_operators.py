@@ -138,8 +138,11 @@ async def test_a_cut_is_told_and_an_environment_declared_off_stops_its_old_copy_
         preview = machine.run("env", "declare-dead", here, "--dry-run").stdout
         machine.run("env", "declare-dead", here, "--reason", "switched off", "--yes")
         moved_to = await runs_in(machine, name, attempt=2)
+        before = machine.json("env", "reconciliation", here)["term"]
     finally:
-        os.kill(pid, signal.SIGCONT)
+        # It returns as a new process: commands then wait until the centre has compared what the environment holds, so
+        # that the old copy is surely in it. One that went on could be told to stop it first.
+        os.kill(pid, signal.SIGKILL)
 
     assert "Not heard since " in environment
     assert "declared continue: it runs on" in environment
@@ -151,7 +154,13 @@ async def test_a_cut_is_told_and_an_environment_declared_off_stops_its_old_copy_
     await wait_until(
         lambda: "superseded" in str(machine.json("events", name)), "the old copy is told as a record", timeout_s=60
     )
-    # A later reconciliation may find the slot gone already; in none is the old copy adopted.
-    assert not machine.json("env", "reconciliation", here)["adopted"]
+    latest = machine.json("env", "reconciliation", here)
+    since = [found for found in (latest, *latest["earlier"]) if found["term"] > before]
+    assert since[-1]["slots"], "the first comparison after the return shows the old copy"
+    assert since[-1]["settledOrStopped"] == since[-1]["slots"]
+    assert not any(found["adopted"] for found in since)
+    printed = machine.run("env", "reconciliation", here).stdout
+    assert f"term {latest['term']}" in printed
+    assert "EARLIER" in printed
     assert machine.json("get", "operation", name)["environment"] == moved_to
     machine.run("cancel", name, "--wait", "--timeout", "60s")

@@ -24,3 +24,14 @@ async def wait_until(
         if time.monotonic() >= deadline:
             raise AssertionError(f"waited {timeout_s:g} s in vain until {description} (last value: {found!r})")
         await asyncio.sleep(every_s)
+
+
+async def happens_within(
+    timeout_s: float, predicate: Callable[[], Any | Awaitable[Any]], *, every_s: float = 0.05
+) -> bool:
+    """Tell whether the predicate becomes true within `timeout_s`: for what must not happen, however long one looks."""
+    try:
+        await wait_until(predicate, "it happens", timeout_s=timeout_s, every_s=every_s)
+    except AssertionError:
+        return False
+    return True

@@ -219,8 +219,27 @@ def reconciliation(name: _Name, data: Data = None, context: Context = "", form: 
             ("Unknown here", ", ".join(item["operation"] for item in found.get("quarantined") or ()) or "none"),
         ]
     )
+    if found.get("earlier"):
+        print()
+        columns = [
+            Column("EARLIER"),
+            *(Column(name, right=True) for name in ("TERM", "SLOTS", "ADOPTED", "ENDED", "MISSING", "UNKNOWN")),
+        ]
+        output.table(columns, map(_comparison_row, found["earlier"]))
     if found.get("quarantined"):
         print("\nUnknown work is left alone until a person decides: landbridge quarantine list")
+
+
+def _comparison_row(item: Mapping[str, Any]) -> list[Any]:
+    at = str(item.get("at") or "")
+    counts = (item.get("slots"), item.get("adopted"), item.get("settledOrStopped"))
+    return [
+        f"{output.clock(at)} ({output.age(at)} ago)",
+        item.get("term"),
+        *counts,
+        len(item.get("missing") or ()),
+        len(item.get("quarantined") or ()),
+    ]
 
 
 # -- quarantine -------------------------------------------------------------------------------------------------------

@@ -254,6 +254,30 @@ async def test_reconciliation_adopts_stops_settles_and_quarantines(
     assert [item["operation"] for item in outcome["quarantined"]] == [stranger[0]]
 
 
+async def test_what_a_return_has_shown_stays_readable_after_the_next_ones(
+    coordinator: CoordinatorService, stage: Stage, join: Join
+) -> None:
+    a = await join("a")
+    operation = await stage.accept()
+    await stage.decide([operation], "a")
+    ref = await a.run(operation)
+    for number in range(25):
+        again = ScriptedEnvironment(stage, "a")
+        again.term, again.n = a.term, a.n
+        await again.lease("hello")
+        await again.show(*([again.slot(ref, "running")] if number == 10 else []))
+        await wait_until(lambda again=again: _may_start(again), "it may start", every_s=0.05)  # type: ignore[misc]
+        a = again
+
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{coordinator.port}") as http:
+        headers = {"Authorization": f"Bearer {ADMIN}"}
+        told = (await http.get("/v1/environments/a/reconciliation", headers=headers)).json()
+    compared = [told, *told["earlier"]]
+    assert len(compared) == 20
+    assert [found["term"] for found in compared] == sorted((found["term"] for found in compared), reverse=True)
+    assert [(found["slots"], found["adopted"]) for found in compared if found["slots"]] == [(1, 1)]
+
+
 async def test_work_of_a_restored_environment_that_runs_on_by_itself_waits_for_a_person(
     coordinator: CoordinatorService, stage: Stage, join: Join
 ) -> None:

@@ -7,7 +7,7 @@ from integration.dispatcher.centre import Centre
 from integration.dispatcher.site import Site
 from integration.dispatcher.work import work
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState, SlotPhase
-from support.wait import wait_until
+from support.wait import happens_within, wait_until
 
 KILLED = -9
 
@@ -150,3 +150,26 @@ async def test_a_copy_of_a_site_is_told_apart_by_the_chain(
         assert centre.row.restored or centre.row.displaced
     finally:
         await copy.close()
+
+
+async def test_commands_of_before_a_return_wait_until_the_centre_has_compared_what_is_there(
+    centre: Centre, site: Site
+) -> None:
+    await site.start()
+    await centre.until_connected()
+    running = await centre.offer(work(site, seconds=60))
+    await centre.until(running, AttemptState.STARTED)
+    await site.kill()
+    centre.lose()
+    centre.compares = False
+    await centre.stop(running)
+    before = len(centre.inventories)
+    await site.start()
+    shown = await wait_until(lambda: centre.inventories[before:], "the inventory is shown", timeout_s=30)
+
+    assert [slot.state for slot in shown[-1].slots] == [SlotPhase.RUNNING]
+    # A stop is carried out within milliseconds where nothing holds it up.
+    assert not await happens_within(1.5, lambda: centre.of(running, AttemptState.FINISHED))
+    centre.compare(shown[-1])
+    stopped = await centre.until(running, AttemptState.FINISHED)
+    assert stopped.outcome is AttemptOutcome.CANCELLED

@@ -203,10 +203,13 @@ def test_reconciliation_tells_what_was_found(run: Run, api: FakeApi) -> None:
         "missing": [],
         "quarantined": [{"operation": ID, "epoch": "1.2"}],
     }
-    api["GET", "/v1/environments/onprem-a/reconciliation"] = (200, found)
+    before = {"at": "2026-11-30T09:00:00Z", "term": 6, "slots": 35, "adopted": 30, "settledOrStopped": 5, "missing": []}
+    api["GET", "/v1/environments/onprem-a/reconciliation"] = (200, {**found, "earlier": [before]})
     ran = run("env", "reconciliation", "onprem-a")
     for word in ("term 7", "lost or repeated records", "Adopted", ID, "landbridge quarantine list"):
         assert word in ran.out
+    [row] = [line.split() for line in ran.out.splitlines() if " 35 " in line]
+    assert row[-6:] == ["6", "35", "30", "5", "0", "0"]
 
 
 # -- a cut ------------------------------------------------------------------------------------------------------------

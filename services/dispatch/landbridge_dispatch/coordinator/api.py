@@ -153,17 +153,24 @@ def _epoch(text: str) -> Epoch:
 
 
 async def _reconciliation(service: "CoordinatorService", name: str) -> dict[str, Any]:
+    """Return what the latest comparison found, with those before it as `earlier`, the newest first."""
     async with service.database.transaction(readonly=True) as tx:
-        row = await tx.fetchrow(
-            "select term, incarnation, restored, at, outcome from reconciliation where environment = $1", name
+        rows = await tx.fetch(
+            """select term, incarnation, restored, at, outcome from reconciliation where environment = $1
+               union select term, incarnation, restored, at, outcome from reconciliation_past where environment = $1
+               order by term desc""",
+            name,
         )
-    if row is None:
+    if not rows:
         raise ProblemError(404, "Not found", f"environment {name} was never reconciled")
-    return {
-        "environment": name,
-        "term": row["term"],
-        "incarnation": row["incarnation"],
-        "restored": row["restored"],
-        "at": row["at"].isoformat(),
-        **json.loads(row["outcome"]),
-    }
+    latest, *earlier = [
+        {
+            "term": row["term"],
+            "incarnation": row["incarnation"],
+            "restored": row["restored"],
+            "at": row["at"].isoformat(),
+            **json.loads(row["outcome"]),
+        }
+        for row in rows
+    ]
+    return {"environment": name, **latest, "earlier": earlier}

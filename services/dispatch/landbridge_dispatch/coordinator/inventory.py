@@ -19,6 +19,22 @@ from landbridge_dispatch.coordinator.session import Session
 
 log = logs.get(__name__)
 
+# An environment that returns and is lost again at once would otherwise hide what its first return has shown.
+_OUTCOMES_KEPT = 20
+_KEEP_OUTCOME = """
+with latest as (
+    insert into reconciliation (environment, term, incarnation, restored, outcome) values ($1, $2, $3, $4, $5)
+    on conflict (environment) do update set term = excluded.term, incarnation = excluded.incarnation,
+        restored = excluded.restored, at = now(), outcome = excluded.outcome
+), old as (
+    delete from reconciliation_past where environment = $1 and term < (
+        select term from reconciliation_past where environment = $1 order by term desc offset $6 - 2 limit 1
+    )
+)
+insert into reconciliation_past (environment, term, incarnation, restored, outcome) values ($1, $2, $3, $4, $5)
+on conflict (environment, term) do update set incarnation = excluded.incarnation, restored = excluded.restored,
+    at = now(), outcome = excluded.outcome
+"""
 _DECLARED_DEAD = """
 select environment from audit where action = 'declare-dead'
 and id > coalesce((select max(id) from audit where action = 'begin-generation'), 0)
@@ -135,14 +151,13 @@ async def _remember(
         "quarantined": unknown[:1000],
     }
     await tx.execute(
-        """insert into reconciliation (environment, term, incarnation, restored, outcome) values ($1, $2, $3, $4, $5)
-           on conflict (environment) do update set term = excluded.term, incarnation = excluded.incarnation,
-               restored = excluded.restored, at = now(), outcome = excluded.outcome""",
+        _KEEP_OUTCOME,
         lease.environment,
         lease.held_term,
         lease.incarnation,
         lease.restored,
         msgspec.json.encode(outcome).decode(),
+        _OUTCOMES_KEPT,
     )
 
 

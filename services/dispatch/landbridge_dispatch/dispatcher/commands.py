@@ -4,6 +4,7 @@ A field or a value that this dispatcher does not know may mean "only if" or "not
 command would be acting on another one. So it is refused, with the placements that it names.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
@@ -59,10 +60,12 @@ class Commands:
         desk: Desk,
         door: OfferDoor,
         *,
+        reconciled: asyncio.Event,
         plan: Callable[[wire.ProbePlan], Awaitable[None]],
         verify: Callable[[Sequence[str]], None],
         telemetry: Telemetry,
     ) -> None:
+        self._reconciled = reconciled
         self._telemetry = telemetry
         self._consumer = consumer
         self._desk = desk
@@ -71,9 +74,10 @@ class Commands:
         self._verify = verify
 
     async def run(self) -> None:
-        """Take, carry out, acknowledge, until cancelled."""
+        """Take, carry out, acknowledge, until cancelled; after a hello not before the centre has seen what is here."""
         while True:
             batch = await self._consumer.take()
+            await self._reconciled.wait()
             spans, inside = self._telemetry.begin(batch, self._consumer.durable)
             for message in inside:
                 # Fed one by one, in their order; carried out together.

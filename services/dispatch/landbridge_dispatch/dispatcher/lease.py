@@ -59,6 +59,9 @@ class LeaseKeeper:
         self._request = {"incarnation": incarnation, "boot_id": boot_id, "features": features, "executor": executor}
         self._chain = home / CHAIN_FILE
         self._timing = timing
+        self.reconciled = asyncio.Event()
+        """Set once the centre has compared what this environment holds, from the last hello on. Commands wait for it:
+        those of before a loss are about a state that the centre has yet to see."""
         self._kick = asyncio.Event()
         self._group: asyncio.TaskGroup
         self._hello = True
@@ -136,6 +139,7 @@ class LeaseKeeper:
     def _refused(self, reason: str) -> float:
         log.warning("lease_refused", reason=reason, term=self.held.term, n=self.held.n)
         self._hello = True
+        self.reconciled.clear()
         self._set(lease_voided(self.held))
         self.problem = f"the centre refuses the lease: {reason}"
         return REFUSED_WAIT_S.get(reason, 5.0)
@@ -158,6 +162,8 @@ class LeaseKeeper:
             log.info("lease_granted", term=after.term, n=after.n, may_start=after.may_start)
         self._hello, self.problem = False, ""
         self._set(after)
+        if after.may_start:
+            self.reconciled.set()
         if after.term != before.term or (after.may_start and not before.may_start):
             await self.on_usable()
         if reply.want_inventory and self._inventory_term != after.term:

@@ -188,6 +188,7 @@ class Dispatcher:
             self.consumer,
             self.desk,
             self.door,
+            reconciled=self.lease.reconciled,
             plan=self._take_plan,
             verify=self.prober.verify,
             telemetry=self.telemetry,
