@@ -7,21 +7,21 @@ every pass would admit exactly the same.
 """
 
 import heapq
-from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from landbridge.domain import queues
-from landbridge.domain.ledger import Amounts, Charge, Ledger, Limit, Limits, ScopeKind
-from landbridge.domain.placement import Choice, choose
-from landbridge.domain.queues import Bucket, Plan, Ticket, Turn, Wait, turn
-from landbridge.domain.room import Room
+from landbridge.domain.keeper import PATIENCE, Keeper
+from landbridge.domain.ledger import Charge, Ledger, Limit, ScopeKind, Usage
+from landbridge.domain.limits import Limits
+from landbridge.domain.placement import Choice, choose, groups_in_question
+from landbridge.domain.preemption import Means, make_room
+from landbridge.domain.promises import Promises
+from landbridge.domain.queues import Bucket, Plan, Turn, Wait, turn
+from landbridge.domain.room import Revalidate, Room
 from landbridge.domain.sleepers import Sleepers
-
-# How long the best environment's resources are given to smaller work before they are kept for an operation.
-PATIENCE = timedelta(minutes=5)
-
+from landbridge.domain.tickets import Ticket
 
 Line = list[tuple[int, str]]  # a heap of buckets by the position of their oldest operation
 
@@ -35,10 +35,11 @@ class Admitted(NamedTuple):
     charge: Charge
 
 
-class Revalidate(Protocol):
-    """Tells until when a verdict that has run out holds again, by the newest view; None if it does not."""
+class Evicted(NamedTuple):
+    """One operation that must leave, and the one that it leaves for."""
 
-    def __call__(self, bucket: str, environment: str, now: datetime) -> datetime | None: ...
+    charge: Charge
+    claimant: Charge
 
 
 def _never_again(bucket: str, environment: str, now: datetime) -> datetime | None:  # noqa: ARG001
@@ -58,18 +59,23 @@ class Admission:
     ) -> None:
         self.ledger = ledger
         self.limits = limits
+        ledger.follow(limits.chain)
+        self.promises = Promises(ledger)
+        self.evicted: list[Evicted] = []  # who has to be asked to leave, until somebody takes note
         self.buckets: dict[str, Bucket] = {}
-        self._patience = patience
         self.revalidate = revalidate
         self._sleepers = Sleepers()
         self._bucket_of: dict[str, str] = {}
-        self._reserved: dict[Limit, str] = {}
+        self._keeper = Keeper(ledger, limits, self.buckets, self.promises, self._sleepers, patience)
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
     def set_limits(self, limits: Limits) -> None:
         """Take on new limits or capacities: everything is tried again."""
         self.limits = limits
+        self.ledger.follow(limits.chain)
+        self.promises.follow()
+        self._keeper.set_limits(limits)
         self._sleepers.wake_all(self.buckets)
 
     def set_plan(self, key: str, plan: Plan) -> None:
@@ -78,8 +84,11 @@ class Admission:
         if bucket is None:
             self.buckets[key] = Bucket(key, plan)
         else:
-            self._unreserve(key)
+            self._keeper.drop(key)
             bucket.plan = plan
+            promised = self.promises.promised.get(key)
+            if promised is not None and plan.amounts.get(promised.environment) != promised.amounts:
+                self._take_back(key)
         self._sleepers.wake(key)
 
     def arrive(self, key: str, tickets: Iterable[Ticket]) -> list[Ticket]:
@@ -98,19 +107,21 @@ class Admission:
             if known is not None:
                 self.forget({ticket.operation})
             self._bucket_of[ticket.operation] = key
-            bucket.tickets.append(ticket)
+            bucket.tickets.add(ticket)
             new.append(ticket)
         return new
 
     def forget(self, operations: Iterable[str]) -> set[str]:
         """Drop operations that need no place any more; return those that were waiting."""
         found = {operation for operation in operations if operation in self._bucket_of}
-        for key in sorted({self._bucket_of.pop(operation) for operation in found}):
-            bucket = self.buckets[key]
-            first = bucket.tickets[0]
-            bucket.tickets = deque(ticket for ticket in bucket.tickets if ticket.operation not in found)
-            if not bucket.tickets or bucket.tickets[0] is not first:
-                self._unreserve(key)
+        for operation in sorted(found):
+            key = self._bucket_of.pop(operation)
+            tickets = self.buckets[key].tickets
+            was_first = tickets.first.operation == operation
+            tickets.remove(operation)
+            if was_first:
+                self._keeper.drop(key)
+                self._take_back(key)
                 self._sleepers.wake(key)
         return found
 
@@ -125,19 +136,27 @@ class Admission:
         charge = self.ledger.release(operation, last_round)
         if charge is None:
             return None
+        self._wake_under(charge)
+        if self.promises.left(operation):
+            self._sleepers.wake_all(self.promises.promised)
+        return charge
+
+    def _wake_under(self, charge: Charge) -> None:
+        """Wake whoever sleeps on what a charge takes."""
         for resource in charge.amounts:
             self._sleepers.wake_on(Limit(ScopeKind.ENVIRONMENT, charge.environment, resource))
             self._sleepers.wake_on(Limit(ScopeKind.PROJECT, charge.project, resource))
             for queue in self.limits.chain(charge.queue):
                 self._sleepers.wake_on(Limit(ScopeKind.QUEUE, queue, resource))
-        return charge
+
+    def asked_to_leave(self, operation: str) -> None:
+        """Take note that an operation was asked to leave before: a successor learns it from the table."""
+        self.promises.ask_to_leave(operation)
 
     def waiting(self, operation: str) -> Ticket | None:
         """Return the ticket of a waiting operation."""
         key = self._bucket_of.get(operation)
-        if key is None:
-            return None
-        return next(ticket for ticket in self.buckets[key].tickets if ticket.operation == operation)
+        return self.buckets[key].tickets.get(operation) if key is not None else None
 
     def bucket_of(self, operation: str) -> Bucket | None:
         key = self._bucket_of.get(operation)
@@ -155,13 +174,14 @@ class Admission:
 
     def admit(self, now: datetime, most: int = 1000) -> list[Admitted]:
         """Admit what can be admitted, at most `most`; buckets that were not tried for that reason stay awake."""
+        self._keeper.begin()
         lines = self._lines(now)
-        turns = [(self._turn(line), line) for line in lines]
+        turns = [(self._turn(line, now), line) for line in lines]
         heapq.heapify(turns)
         admitted: list[Admitted] = []
         while turns and len(admitted) < most:
             planned, line = heapq.heappop(turns)
-            current = self._turn(line)
+            current = self._turn(line, now)
             if current > planned and turns and current > turns[0][0]:
                 heapq.heappush(turns, (current, line))  # its project was given something meanwhile: another one's turn
                 continue
@@ -170,11 +190,11 @@ class Admission:
             if found is not None:
                 admitted.append(found)
             if found is not None and bucket.tickets:
-                heapq.heapreplace(line, (bucket.tickets[0].position, bucket.key))
+                heapq.heapreplace(line, (bucket.tickets.first.position, bucket.key))
             else:
                 heapq.heappop(line)
             if line:
-                heapq.heappush(turns, (self._turn(line), line))
+                heapq.heappush(turns, (self._turn(line, now), line))
         self._sleepers.wake_all(key for _, line in turns for _, key in line)
         return admitted
 
@@ -189,114 +209,173 @@ class Admission:
         return self._sleepers.next_time
 
     def _lines(self, now: datetime) -> list[Line]:
-        """Put awake buckets in lines of one priority and project each: within a line, age alone decides."""
-        lines: dict[tuple[int, str, float], Line] = {}
+        """Put awake buckets in lines within which age alone decides: all else that turns depend on is equal there."""
+        lines: dict[tuple[object, ...], Line] = {}
         for key in self._sleepers.take(now):
             bucket = self.buckets.get(key)
             if bucket is not None and bucket.tickets:
                 bucket.full = {}
-                plan = bucket.plan
-                line = lines.setdefault((plan.priority, plan.project, plan.weight), [])
-                line.append((bucket.tickets[0].position, key))
+                line = lines.setdefault(self._line_of(bucket.plan), [])
+                line.append((bucket.tickets.first.position, key))
         for line in lines.values():
             heapq.heapify(line)
         return list(lines.values())
 
-    def _turn(self, line: Line) -> Turn:
-        return turn(self.buckets[line[0][1]], self.ledger, self.limits)
+    def _line_of(self, plan: Plan) -> tuple[object, ...]:
+        common = (plan.priority, plan.ageing, plan.project, plan.weight)
+        if self.limits.may_borrow(plan.queue):
+            return (*common, plan.queue, tuple(sorted(plan.common.items())))
+        return (*common, plan.queue) if self.limits.weighted(plan.queue) else common
+
+    def _turn(self, line: Line, now: datetime) -> Turn:
+        return turn(self.buckets[line[0][1]], self.promises.planned, self.limits, now)
 
     # -- one turn -----------------------------------------------------------------------------------------------------
 
     def _try(self, bucket: Bucket, now: datetime) -> Admitted | None:
         """Admit the oldest operation of a bucket, or let the bucket sleep."""
-        plan, ticket = bucket.plan, bucket.tickets[0]
-        wait = self._held_back(plan)
-        if wait is not None:
-            self._block(bucket, wait, {wait.limit} if wait.limit is not None else set())
+        plan, ticket = bucket.plan, self._next(bucket)
+        wait = self._stopped(plan, ticket)
+        if wait is not None or ticket is None:
+            self._block(bucket, wait or queues.nobody(plan.nobody), set())
             return None
-        if plan.order is None or not plan.order.groups:
-            self._block(bucket, queues.nobody(plan.nobody), set())
-            return None
+        usage = self.promises.usage_for(bucket.key)
         holds_out = bool(plan.overflow_after) and ticket.since + plan.overflow_after > now
-        choice = choose(
-            plan.order, ticket.operation, Room(self, bucket, now), previous=ticket.previous, overflow=not holds_out
-        )
+        limit = self._refused(bucket, usage, now)
+        assert plan.order is not None
+        choice = None
+        if limit is None:
+            room = self._room(bucket, usage, now)
+            choice = choose(plan.order, ticket.operation, room, previous=ticket.previous, overflow=not holds_out)
         if choice is None:
-            self._no_room(bucket, now)
-            if holds_out:
-                self._sleepers.remind(bucket.key, ticket.since + plan.overflow_after)
+            self._let_wait(bucket, ticket, limit, usage, now, holds_out=holds_out)
             return None
-        bucket.tickets.popleft()
-        del self._bucket_of[ticket.operation]
-        self._unreserve(bucket.key)
-        bucket.wait = None
-        charge = _charge(ticket, choice, plan)
-        self.ledger.charge(charge)
-        return Admitted(bucket.key, ticket, choice, charge)
+        return self._admit(bucket, ticket, choice, usage, now)
 
-    def _held_back(self, plan: Plan) -> Wait | None:
-        """Tell what holds a class back wherever it might go."""
+    def _next(self, bucket: Bucket) -> Ticket | None:
+        """Return the operation of a bucket whose turn it is; None while all were new when their queue was drained."""
+        drained = self.limits.drained(bucket.plan.queue)
+        return bucket.tickets.first if drained is None else bucket.tickets.first_allowed(drained[1])
+
+    def _stopped(self, plan: Plan, ticket: Ticket | None) -> Wait | None:
+        """Tell what stops a class whatever is free."""
         queue = self.limits.paused(plan.queue)
         if queue:
             return queues.paused(queue)
-        limit = self.limits.refused(self.ledger, plan.queue, plan.project, plan.common)
-        return queues.refused(limit, plan.common, self.ledger, self.limits) if limit is not None else None
+        drained = self.limits.drained(plan.queue)
+        if ticket is None and drained is not None:
+            return queues.draining(drained[0])
+        if plan.order is None or not plan.order.groups:
+            return queues.nobody(plan.nobody)
+        return None
 
-    def _no_room(self, bucket: Bucket, now: datetime) -> None:
-        """Tell what the best environments lack. After enough patience, what is released there is kept for it."""
-        first, limit = next(iter(bucket.full.items()))
-        limits = {found for found in bucket.full.values() if found is not None}
-        amounts = bucket.plan.amounts[first]
-        if limit is None:
-            wait = queues.nobody("every verdict has run out; a new one is on its way")
-        elif limit.scope is not ScopeKind.ENVIRONMENT:
-            wait = queues.refused(limit, amounts, self.ledger, self.limits)
-        elif self.limits.full(self.ledger, first, amounts) is None:
-            wait = queues.reserved(limit)
+    def _admit(self, bucket: Bucket, ticket: Ticket, choice: Choice, usage: Usage, now: datetime) -> Admitted:
+        plan, promised = bucket.plan, self.promises.promised.get(bucket.key)
+        amounts = plan.amounts[choice.environment]
+        borrowed = self.limits.borrows(usage, plan.queue, amounts) is not None
+        if promised is not None and promised.operation == ticket.operation and promised.amounts == amounts:
+            borrowed = promised.borrowed
+        charge = plan.charge(ticket, choice.environment, now, borrowed=borrowed)
+        bucket.tickets.remove(ticket.operation)
+        del self._bucket_of[ticket.operation]
+        self._take_back(bucket.key)
+        self._keeper.drop(bucket.key)
+        bucket.wait = None
+        self.ledger.charge(charge)
+        self._keeper.note(charge)
+        return Admitted(bucket.key, ticket, choice, charge)
+
+    def _room(self, bucket: Bucket, usage: Usage, now: datetime) -> Room:
+        return Room(bucket, self.limits, usage, self._keeper, self.revalidate, now)
+
+    def _refused(self, bucket: Bucket, usage: Usage, now: datetime) -> Limit | None:
+        """Tell what holds a class back wherever it might go."""
+        plan = bucket.plan
+        limit = self.limits.refused(usage, plan.queue, plan.project, plan.common)
+        return limit if limit is not None else self._keeper.kept_from(bucket, "", usage, now)
+
+    # -- waiting ------------------------------------------------------------------------------------------------------
+
+    def _let_wait(
+        self, bucket: Bucket, ticket: Ticket, limit: Limit | None, usage: Usage, now: datetime, *, holds_out: bool
+    ) -> None:
+        """Tell what an operation waits for. It may have others make room, or have room kept for it."""
+        plan = bucket.plan
+        if holds_out:
+            self._sleepers.remind(bucket.key, ticket.since + plan.overflow_after)
+        limits = {limit} if limit is not None else {found for found in bucket.full.values() if found is not None}
+        wait = self._why(bucket, limit, usage)
+        if self._has_room_made(bucket, ticket, now, overflow=not holds_out):
+            wait = queues.making_room(wait.limit)
+        elif wait.limit is not None and wait.reason in queues.KEEPS_ROOM:
+            environment = "" if limit is not None else next(iter(bucket.full))
+            self._keeper.keep(bucket, ticket, environment, wait.limit, now)
         else:
-            wait = queues.at_capacity(limit, amounts, len(bucket.full) - 1, self.ledger, self.limits)
-            patient_until = bucket.tickets[0].since + self._patience
-            if patient_until > now:
-                self._sleepers.remind(bucket.key, patient_until)
-            else:
-                self._reserve(limit, bucket)
+            self._keeper.drop(bucket.key)
         self._block(bucket, wait, limits)
+
+    def _why(self, bucket: Bucket, limit: Limit | None, usage: Usage) -> Wait:
+        """Tell what stands in the way, in the best environment or wherever it might go."""
+        plan = bucket.plan
+        if limit is None:
+            first, limit = next(iter(bucket.full.items()))
+            if limit is None:
+                return queues.nobody("every verdict has run out; a new one is on its way")
+            amounts, others = plan.amounts[first], len(bucket.full) - 1
+        else:
+            amounts, others, first = plan.common, 0, ""
+        if first and limit.scope is ScopeKind.ENVIRONMENT and self.limits.full(usage, first, amounts) is not None:
+            return queues.at_capacity(limit, amounts, others, usage, self.limits)
+        if self.limits.refused(usage, plan.queue, plan.project, amounts) is not None:
+            return queues.refused(limit, amounts, usage, self.limits)
+        return queues.reserved(limit)
+
+    def _has_room_made(self, bucket: Bucket, ticket: Ticket, now: datetime, *, overflow: bool) -> bool:
+        """Promise the operation room where others can be made to leave; tell whether it has a promise."""
+        plan, key = bucket.plan, bucket.key
+        means = Means(plan.preempts, plan.reclaim)
+        if not means or plan.order is None:
+            return False
+        planned = self.promises.planned_without(key)
+        promised = self.promises.promised.get(key)
+        if promised is not None:
+            if promised.operation == ticket.operation and self._fits(promised, planned):
+                return True
+            self._take_back(key)
+        room = self._room(bucket, planned, now)
+        for environment in groups_in_question(plan.order, overflow=overflow):
+            if (
+                not room.verdict_holds(environment)
+                or self._keeper.kept_from(bucket, environment, planned, now) is not None
+            ):
+                continue
+            wanted = plan.charge(ticket, environment, now)
+            made = make_room(wanted, means, self.ledger, self.limits, planned, self.promises.leaving)
+            if made is not None:
+                self.promises.promise(key, made.charge, made.leaving)
+                self.evicted += [Evicted(charge, made.charge) for charge in made.leaving]
+                return True
+        return False
+
+    def _fits(self, charge: Charge, usage: Usage) -> bool:
+        limits = self.limits
+        if not charge.borrowed and limits.borrows(usage, charge.queue, charge.amounts) is not None:
+            return False
+        if limits.refused(usage, charge.queue, charge.project, charge.amounts) is not None:
+            return False
+        return limits.full(usage, charge.environment, charge.amounts) is None
+
+    def _take_back(self, key: str) -> None:
+        """Give what was promised to a bucket back to everybody."""
+        promised = self.promises.take_back(key)
+        if promised is not None:
+            self._wake_under(promised)
 
     # -- sleeping and waking ------------------------------------------------------------------------------------------
 
     def _block(self, bucket: Bucket, wait: Wait, limits: set[Limit]) -> None:
         bucket.wait = wait
-        if wait.reason is not queues.WaitReason.AT_CAPACITY:
-            self._unreserve(bucket.key)
+        if wait.reason in queues.KEEPS_NOTHING:
+            self._keeper.drop(bucket.key)
+            self._take_back(bucket.key)
         self._sleepers.sleep(bucket.key, limits)
-
-    def _reserve(self, limit: Limit, bucket: Bucket) -> None:
-        """Keep what is released under a limit for one bucket: else smaller work would pass it by for ever."""
-        holder = self._reserved.get(limit)
-        if holder == bucket.key or (holder is not None and self.buckets[holder].rank < bucket.rank):
-            return
-        self._unreserve(bucket.key)
-        self._reserved[limit] = bucket.key
-
-    def _unreserve(self, key: str) -> None:
-        if not self._reserved:
-            return
-        for limit in [limit for limit, holder in self._reserved.items() if holder == key]:
-            del self._reserved[limit]
-            self._sleepers.wake_on(limit)
-
-    def kept_from(self, bucket: Bucket, environment: str, amounts: Amounts) -> Limit | None:
-        """Return a resource of an environment that is kept for a bucket of higher priority or age; None if none is."""
-        if not self._reserved:
-            return None
-        for resource in amounts:
-            limit = Limit(ScopeKind.ENVIRONMENT, environment, resource)
-            holder = self._reserved.get(limit)
-            if holder is not None and holder != bucket.key and self.buckets[holder].rank < bucket.rank:
-                return limit
-        return None
-
-
-def _charge(ticket: Ticket, choice: Choice, plan: Plan) -> Charge:
-    amounts = plan.amounts[choice.environment]
-    return Charge(ticket.operation, ticket.round, choice.environment, plan.queue, plan.project, amounts)

@@ -6,6 +6,8 @@ which jurisdictions a region lies in). It is replaced as a whole when a document
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -33,13 +35,25 @@ class Scope(Part, frozen=True):
         return all(not names or name in names for names, name in pairs)
 
 
+class Reclaim(StrEnum):
+    """Which work beyond its queue's quota may be displaced for work within its own."""
+
+    NEVER = "never"
+    LOWER_PRIORITY = "lower-priority"
+    ANY = "any"
+
+
 ANYWHERE = Selection()
 EVERYBODY = Scope()
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A line in which operations wait. `quota` and `borrow` by resource, cpu in millicores, memory in bytes."""
+    """A line in which operations wait. `quota` and `borrow` by resource, cpu in millicores, memory in bytes.
+
+    `weight` None: not stated. `ageing_ms` is the time of waiting that counts as one point of priority; 0: none does.
+    `draining` is when it was told to take nothing new; None: it was not.
+    """
 
     name: str
     version: int = 0
@@ -52,6 +66,11 @@ class Queue:
     environments: Selection = ANYWHERE
     parent: str = ""
     borrow: Mapping[str, int] = field(default_factory=dict)
+    weight: float | None = None
+    ageing_ms: int = 0
+    preempts: bool = False
+    reclaim: Reclaim = Reclaim.NEVER
+    draining: datetime | None = None
 
     def priority_of(self, priority_class: str) -> int:
         """Return the priority of a class of this queue; of no class, or of one it does not know, the queue's own."""

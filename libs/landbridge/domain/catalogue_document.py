@@ -18,12 +18,14 @@ from landbridge.domain.catalogue import (
     Policy,
     Project,
     Queue,
+    Reclaim,
     Scope,
     Selection,
 )
 from landbridge.domain.contract import quantity
 
 S = TypeVar("S")
+_RECLAIM = {item.value: item for item in Reclaim}
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -45,6 +47,10 @@ class _QueueSpec(_Part, frozen=True):
     environments: Selection = ANYWHERE
     parent: str = ""
     borrow: dict[str, str | int] = {}
+    weight: float | None = None
+    ageing: str = ""
+    preemption: str = ""
+    reclaim: str = ""
 
 
 class _Limits(_Part, frozen=True):
@@ -110,6 +116,10 @@ def read_queue(name: str, version: int, document: Mapping[str, Any]) -> Queue:
         environments=spec.environments,
         parent=spec.parent,
         borrow=_quantities(spec.borrow),
+        weight=spec.weight,
+        ageing_ms=units.parse_duration(spec.ageing) if spec.ageing else 0,
+        preempts=spec.preemption == "lower-priority",
+        reclaim=_RECLAIM.get(spec.reclaim, Reclaim.NEVER),
     )
 
 

@@ -224,13 +224,21 @@ def choose(
     `previous` is where its last attempt was placed. `overflow` False holds it for the best ones a while longer.
     """
     tried: list[str] = []
-    groups = order.groups if overflow and order.ranking.overflow_allowed else order.groups[:1]
-    for reached, group in groups:
+    for reached, group in _in_question(order, overflow=overflow):
         for name in _shuffled(group, operation) if len(group) > 1 else group:
             if name not in full:
                 return Choice(name, _route(order.ranking, reached, name, previous), tuple(tried))
             tried.append(name)
     return None
+
+
+def groups_in_question(order: Order, *, overflow: bool = True) -> list[str]:
+    """Return the environments that `choose` would look at if none had room, better groups first."""
+    return [name for _, group in _in_question(order, overflow=overflow) for name in group]
+
+
+def _in_question(order: Order, *, overflow: bool) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    return order.groups if overflow and order.ranking.overflow_allowed else order.groups[:1]
 
 
 def _bits(text: str) -> int:

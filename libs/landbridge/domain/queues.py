@@ -1,6 +1,9 @@
-"""What waits, why it waits, and in which order: priority, then weighted fair share between projects, then age."""
+"""What waits, why it waits, and in which order.
 
-from collections import deque
+What stays within its queue's quota goes before what must borrow; then priority, which grows with waiting where the
+queue says so; then weighted fair share between queues and between projects; then age.
+"""
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,33 +11,29 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
+from landbridge.domain.catalogue import Reclaim
 from landbridge.domain.contract import RUNNING, format_quantity
-from landbridge.domain.ledger import Amounts, Ledger, Limit, Limits, ScopeKind
+from landbridge.domain.ledger import Amounts, Charge, Limit, ScopeKind, Usage
+from landbridge.domain.limits import Limits
 from landbridge.domain.placement import Order
+from landbridge.domain.tickets import Ticket, Tickets
 
 _LEAST_WEIGHT = 1e-9
+_NO_AGEING = timedelta(0)
 
 
 class WaitReason(StrEnum):
     """Why an eligible operation waits. Stable codes."""
 
     QUEUE_PAUSED = "queue-paused"
+    QUEUE_DRAINING = "queue-draining"
     CONCURRENCY = "concurrency"
     QUOTA = "quota"
     EXCEEDS_QUOTA = "exceeds-quota"
     AT_CAPACITY = "at-capacity"
     RESERVED = "reserved"
+    MAKING_ROOM = "making-room"
     NO_ELIGIBLE_ENVIRONMENT = "no-eligible-environment"
-
-
-class Ticket(NamedTuple):
-    """One waiting operation. `position` orders tickets by arrival; `previous` is where its last attempt was placed."""
-
-    operation: str
-    round: int
-    position: int
-    since: datetime
-    previous: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,8 @@ class Plan:
     """All that admission must know about a class. Amounts differ by environment where classes serve each other.
 
     `valid_until` is by environment; a verdict that has run out is renewed before it is used. `order` None: none is
-    eligible now, and `nobody` says why. `policy` names whose weights it was ordered by, with versions.
+    eligible now, and `nobody` says why. `policy` names whose weights it was ordered by, with versions. `expected` is
+    how long an attempt is expected to take, `longest` after which time it has surely ended; None: not known.
     """
 
     queue: str
@@ -55,6 +55,32 @@ class Plan:
     overflow_after: timedelta = timedelta(0)
     nobody: str = "no environment is eligible"
     policy: str = ""
+    ageing: timedelta = _NO_AGEING
+    preempts: bool = False
+    reclaim: Reclaim = Reclaim.NEVER
+    evictable: bool = False
+    expected: timedelta | None = None
+    longest: timedelta | None = None
+
+    def priority_at(self, waited: timedelta) -> int:
+        """Return the priority after a time of waiting."""
+        return self.priority + (waited // self.ageing if self.ageing and waited > _NO_AGEING else 0)
+
+    def charge(self, ticket: Ticket, environment: str, now: datetime, *, borrowed: bool = False) -> Charge:
+        """Return what an operation of this class would hold; without an environment, what it takes in all of them."""
+        return Charge(
+            ticket.operation,
+            ticket.round,
+            environment,
+            self.queue,
+            self.project,
+            self.amounts[environment] if environment else self.common,
+            priority=self.priority,
+            borrowed=borrowed,
+            evictable=self.evictable,
+            at=now,
+            ends=now + self.expected if self.expected is not None else None,
+        )
 
     @cached_property
     def common(self) -> Amounts:
@@ -70,6 +96,13 @@ class Plan:
     def alike(self) -> bool:
         """Whether it takes the same everywhere."""
         return all(len(taken) == len(self.common) for taken in self.amounts.values())
+
+
+# For what waits for these, what is released may be kept; what waits for these has no use for room.
+KEEPS_ROOM = frozenset({WaitReason.AT_CAPACITY, WaitReason.QUOTA, WaitReason.CONCURRENCY, WaitReason.RESERVED})
+KEEPS_NOTHING = frozenset(
+    {WaitReason.QUEUE_PAUSED, WaitReason.QUEUE_DRAINING, WaitReason.NO_ELIGIBLE_ENVIRONMENT, WaitReason.EXCEEDS_QUOTA}
+)
 
 
 class Wait(NamedTuple):
@@ -88,30 +121,37 @@ class Bucket:
     def __init__(self, key: str, plan: Plan) -> None:
         self.key = key
         self.plan = plan
-        self.tickets: deque[Ticket] = deque()
+        self.tickets = Tickets()
         self.full: dict[str, Limit | None] = {}  # environments found without room in this pass; None: verdict ran out
         self.wait: Wait | None = None
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        """What of its turn does not depend on shares: priority and age."""
-        return -self.plan.priority, self.tickets[0].position
+
+Rank = tuple[bool, int, int]
+Turn = tuple[bool, int, tuple[float, ...], int, str]
 
 
-Turn = tuple[int, float, float, int, str]
+def rank(bucket: Bucket, usage: Usage, limits: Limits, now: datetime) -> Rank:
+    """Return what of a bucket's turn does not depend on shares: quota, priority and age."""
+    plan, oldest = bucket.plan, bucket.tickets.first
+    borrows = limits.borrows(usage, plan.queue, plan.common) is not None
+    return borrows, -plan.priority_at(now - oldest.since), oldest.position
 
 
-def turn(bucket: Bucket, ledger: Ledger, limits: Limits) -> Turn:
+def turn(bucket: Bucket, usage: Usage, limits: Limits, now: datetime) -> Turn:
     """Return the key by which buckets take turns; lower comes first."""
+    borrows, priority, position = rank(bucket, usage, limits, now)
     plan = bucket.plan
-    dominant, running = share(ledger, limits, plan.project, plan.weight)
-    return -plan.priority, dominant, running, bucket.tickets[0].position, bucket.key
+    shares: tuple[float, ...] = ()
+    for queue, weight in limits.weighted(plan.queue):
+        shares += share(usage, limits, (ScopeKind.QUEUE, queue), weight)
+    shares += share(usage, limits, (ScopeKind.PROJECT, plan.project), plan.weight)
+    return borrows, priority, shares, position, bucket.key
 
 
-def share(ledger: Ledger, limits: Limits, project: str, weight: float) -> tuple[float, float]:
-    """Return a project's weighted share: of the resource it holds most of, and of operations to tell equals apart."""
+def share(usage: Usage, limits: Limits, scope: tuple[ScopeKind, str], weight: float) -> tuple[float, float]:
+    """Return a weighted share: of the resource that a scope holds most of, and of operations to tell equals apart."""
     weight = max(weight, _LEAST_WEIGHT)
-    used, totals = ledger.used(ScopeKind.PROJECT, project), limits.totals
+    used, totals = usage.used(*scope), limits.totals
     dominant = 0.0
     for resource, amount in used.items():
         whole = totals.get(resource)
@@ -127,9 +167,19 @@ def paused(queue: str) -> Wait:
     return Wait(WaitReason.QUEUE_PAUSED, f"queue {queue} is paused; resume it to go on")
 
 
-def refused(limit: Limit, amounts: Amounts, ledger: Ledger, limits: Limits) -> Wait:
+def draining(queue: str) -> Wait:
+    told = f"queue {queue} is drained and takes nothing new; resume it, or move the operation to another queue"
+    return Wait(WaitReason.QUEUE_DRAINING, told)
+
+
+def making_room(limit: Limit | None) -> Wait:
+    told = "room is made for it: others were asked to leave and have not ended yet"
+    return Wait(WaitReason.MAKING_ROOM, told, limit)
+
+
+def refused(limit: Limit, amounts: Amounts, usage: Usage, limits: Limits) -> Wait:
     """Tell which limit of a queue or a project refuses, and by how much."""
-    most, held, wanted = limits.most(limit) or 0, limits.held(ledger, limit), amounts[limit.resource]
+    most, held, wanted = limits.most(limit) or 0, limits.held(usage, limit), amounts[limit.resource]
     whose = f"{limit.scope} {limit.name}"
     if limit.resource == RUNNING:
         return Wait(WaitReason.CONCURRENCY, f"{whose} runs {held} of at most {most} operations", limit)
@@ -142,9 +192,9 @@ def refused(limit: Limit, amounts: Amounts, ledger: Ledger, limits: Limits) -> W
     return Wait(WaitReason.QUOTA, told, limit)
 
 
-def at_capacity(limit: Limit, amounts: Amounts, others: int, ledger: Ledger, limits: Limits) -> Wait:
+def at_capacity(limit: Limit, amounts: Amounts, others: int, usage: Usage, limits: Limits) -> Wait:
     """Tell what the best environment lacks, and how many `others` are full as well."""
-    most, held = limits.most(limit) or 0, limits.held(ledger, limit)
+    most, held = limits.most(limit) or 0, limits.held(usage, limit)
     holds = f"{format_quantity(limit.resource, held)} of {format_quantity(limit.resource, most)} {limit.resource}"
     wanted = format_quantity(limit.resource, amounts.get(limit.resource, 0))
     told = f"{limit.name} holds {holds}, {wanted} more are needed"
@@ -152,7 +202,7 @@ def at_capacity(limit: Limit, amounts: Amounts, others: int, ledger: Ledger, lim
 
 
 def reserved(limit: Limit) -> Wait:
-    told = f"{limit.resource} of {limit.name} is kept for an operation that has waited longer"
+    told = f"{limit.resource} of {limit.name} is kept for an operation that goes before it"
     return Wait(WaitReason.RESERVED, told, limit)
 
 

@@ -1,44 +1,68 @@
 """Which environments have room for an operation, as `choose` asks it: full ones are found once a pass."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from landbridge.domain.keeper import Keeper
+from landbridge.domain.ledger import Limit, Usage
+from landbridge.domain.limits import Limits
 from landbridge.domain.queues import Bucket
 
-if TYPE_CHECKING:
-    from landbridge.domain.admission import Admission
+
+class Revalidate(Protocol):
+    """Tells until when a verdict that has run out holds again, by the newest view; None if it does not."""
+
+    def __call__(self, bucket: str, environment: str, now: datetime) -> datetime | None: ...
 
 
 class Room:
-    """Tells `choose` which environments are full for a bucket, and remembers why: a pass gives nothing back."""
+    """Tells `choose` which environments are full for a bucket, and remembers why: a pass gives nothing back.
 
-    __slots__ = ("_admission", "_bucket", "_now")
+    `usage` is what the bucket must fit in beside.
+    """
 
-    def __init__(self, admission: "Admission", bucket: Bucket, now: datetime) -> None:
-        self._admission = admission
+    __slots__ = ("_bucket", "_keeper", "_limits", "_now", "_revalidate", "_usage")
+
+    def __init__(
+        self, bucket: Bucket, limits: Limits, usage: Usage, keeper: Keeper, revalidate: Revalidate, now: datetime
+    ) -> None:
         self._bucket = bucket
+        self._limits = limits
+        self._usage = usage
+        self._keeper = keeper
+        self._revalidate = revalidate
         self._now = now
 
     def __contains__(self, environment: object) -> bool:
         name = str(environment)
-        bucket, admission = self._bucket, self._admission
-        if name in bucket.full:
+        full = self._bucket.full
+        if name in full:
             return True
-        plan = bucket.plan
-        until = plan.valid_until.get(name)
-        if until is not None and until <= self._now:
-            until = admission.revalidate(bucket.key, name, self._now)
-            if until is None:
-                bucket.full[name] = None
-                return True
-            plan.valid_until[name] = until
-        amounts = plan.amounts[name]
-        limit = admission.limits.full(admission.ledger, name, amounts)
-        if limit is None and not plan.alike:
-            limit = admission.limits.refused(admission.ledger, plan.queue, plan.project, amounts)
-        if limit is None:
-            limit = admission.kept_from(bucket, name, amounts)
+        if not self.verdict_holds(name):
+            full[name] = None
+            return True
+        limit = self._lacks(name)
         if limit is None:
             return False
-        bucket.full[name] = limit
+        full[name] = limit
+        return True
+
+    def _lacks(self, environment: str) -> Limit | None:
+        plan, limits, usage = self._bucket.plan, self._limits, self._usage
+        amounts = plan.amounts[environment]
+        limit = limits.full(usage, environment, amounts)
+        if limit is None and not plan.alike:
+            limit = limits.refused(usage, plan.queue, plan.project, amounts)
+        return limit if limit is not None else self._keeper.kept_from(self._bucket, environment, usage, self._now)
+
+    def verdict_holds(self, environment: str) -> bool:
+        """Tell whether the verdict about an environment still holds; one that has run out is renewed."""
+        plan = self._bucket.plan
+        until = plan.valid_until.get(environment)
+        if until is None or until > self._now:
+            return True
+        until = self._revalidate(self._bucket.key, environment, self._now)
+        if until is None:
+            return False
+        plan.valid_until[environment] = until
         return True

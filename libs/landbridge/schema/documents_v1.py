@@ -81,6 +81,7 @@ __all__ = [
     "ProjectSpec",
     "Queue",
     "QueueSpec",
+    "Reclaim",
     "Recovery",
     "RecoveryMode",
     "Replication",
@@ -129,6 +130,20 @@ class Preemption(StrEnum):
     NEVER = "never"
     # It may displace work of a lower priority in this queue.
     LOWER_PRIORITY = "lower-priority"
+
+
+class Reclaim(StrEnum):
+    """Whether waiting work within its queue's quota may displace running work that other queues of the same tree hold
+    beyond theirs. Such work always goes first when something is released."""
+
+    # Not stated: never.
+    UNSPECIFIED = ""
+    # It may not; it waits until the borrowers end.
+    NEVER = "never"
+    # It may, of a lower priority.
+    LOWER_PRIORITY = "lower-priority"
+    # It may, of any priority.
+    ANY = "any"
 
 
 class CapabilityKind(StrEnum):
@@ -792,7 +807,7 @@ class ProjectLimits(Document):
 
     # Operations that are placed or run.
     running: Annotated[int, Field(ge=0)] | None = None
-    # Operations that wait.
+    # Operations that wait to be placed for the first time; more are refused.
     queued: Annotated[int, Field(ge=0)] | None = None
     # Resources by name: cpu, memory, a capability class.
     quota: Annotated[Mapping[str, Quantity], Field(max_length=100)] = Field(default_factory=dict)
@@ -861,12 +876,18 @@ class QueueSpec(Document):
     parent: Name = ""
     # Resources by name that it may take from its siblings while they are free.
     borrow: Annotated[Mapping[str, Quantity], Field(max_length=100)] = Field(default_factory=dict)
-    # Whether waiting work may displace running work.
+    # Whether waiting work may displace running work. What is declared must-finish or never recovers is not
+    # displaced.
     preemption: Preemption = Preemption.UNSPECIFIED
-    # Its share of contended capacity, relative to its siblings.
+    # Its share of contended capacity, relative to its siblings; compared where at least one of them states a
+    # weight.
     weight: Annotated[float, Field(ge=0, le=1000000)] | None = None
     # The longest that an operation waits here unless it says otherwise.
     queue_timeout: Duration = ""
+    # The time of waiting that counts as one point of priority; absent means that waiting does not raise it.
+    ageing: Duration = ""
+    # Whether waiting work within the quota may displace what others borrowed.
+    reclaim: Reclaim = Reclaim.UNSPECIFIED
 
 
 class Queue(Document):

@@ -39,6 +39,7 @@ __all__ = [
     "OperationRound",
     "OperationsAssessed",
     "OperationsDecided",
+    "OperationsPreempted",
     "OperationsWaiting",
     "Phase",
     "Problem",
@@ -526,6 +527,20 @@ class OperationsDecided(Message):
     decision: Decision
     # The operations.
     operations: tuple[DecidedOperation, ...] = ()
+
+
+class OperationsPreempted(Message):
+    """Operations have to leave their environments, so that others find room. They keep what they hold until the
+    coordinator says that they ended or left."""
+
+    # The operations, with the rounds that they hold something by.
+    operations: tuple[OperationRound, ...] = ()
+    # Why, as a code: lower-priority or reclaimed.
+    reason: str = ""
+    # Why, in words.
+    message: str = ""
+    # The operation that they leave for.
+    claimant: str = ""
 
 
 class Condition(Message):

@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from landbridge.domain.admission import Admission
-from landbridge.domain.ledger import Ledger, Limits
-from landbridge.domain.queues import Ticket, WaitReason
+from landbridge.domain.ledger import Ledger
+from landbridge.domain.limits import Limits
+from landbridge.domain.queues import WaitReason
+from landbridge.domain.tickets import Ticket
 from landbridge.runtime import logs
 from landbridge.runtime.failures import TransientFailure
 from landbridge.store import Tx

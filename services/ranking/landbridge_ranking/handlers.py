@@ -9,7 +9,7 @@ import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound, Outbound
-from landbridge.domain.queues import Ticket
+from landbridge.domain.tickets import Ticket
 from landbridge.runtime.clock import Clock
 from landbridge.runtime.failures import PermanentFailure
 from landbridge.store import Tx

@@ -9,7 +9,8 @@ from landbridge.bus.envelope import Outbound
 from landbridge.domain.admission import Admitted
 from landbridge.domain.decision_record import DecisionRecord, make_record
 from landbridge.domain.placement import Choice
-from landbridge.domain.queues import Bucket, Ticket, WaitReason
+from landbridge.domain.queues import Bucket, WaitReason
+from landbridge.domain.tickets import Ticket
 from landbridge.schema.wire.event_v1 import OperationRound
 from landbridge.store import Tx
 from landbridge_ranking import messages, store

@@ -11,7 +11,7 @@ import msgspec
 from landbridge.domain.admission import Admitted
 from landbridge.domain.decision_record import DecisionRecord
 from landbridge.domain.ledger import Charge
-from landbridge.domain.queues import Ticket
+from landbridge.domain.tickets import Ticket
 from landbridge.store import Tx
 
 _record = msgspec.json.Decoder(DecisionRecord)

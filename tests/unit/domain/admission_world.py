@@ -6,9 +6,11 @@ from typing import Any
 
 from landbridge.domain.admission import Admission, Admitted
 from landbridge.domain.catalogue import Catalogue
-from landbridge.domain.ledger import Amounts, Ledger, Limit, Limits, ScopeKind
+from landbridge.domain.ledger import Amounts, Ledger, Limit, ScopeKind
+from landbridge.domain.limits import Limits
 from landbridge.domain.placement import Ranking, ScoreCard, order
-from landbridge.domain.queues import Plan, Ticket, WaitReason
+from landbridge.domain.queues import Plan, WaitReason
+from landbridge.domain.tickets import Ticket
 from support.deciding import NOW, a_catalogue
 
 QUEUES: dict[str, Any] = {

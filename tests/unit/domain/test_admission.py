@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from landbridge.domain.admission import Admission
-from landbridge.domain.ledger import Amounts, Limits
+from landbridge.domain.ledger import Amounts
+from landbridge.domain.limits import Limits
 from landbridge.domain.placement import Route
-from landbridge.domain.queues import Plan, Ticket, WaitReason, turn
+from landbridge.domain.queues import Plan, WaitReason, turn
+from landbridge.domain.tickets import Ticket
 from support.deciding import NOW, a_catalogue
 from unit.domain.admission_world import (
     AMOUNTS,
@@ -33,7 +35,7 @@ def naive(admission: Admission) -> list[str]:
         ready = [b for b in admission.buckets.values() if b.tickets and b.key not in blocked]
         if not ready:
             return order_
-        best = min(ready, key=lambda bucket: turn(bucket, admission.ledger, admission.limits))
+        best = min(ready, key=lambda bucket: turn(bucket, admission.promises.planned, admission.limits, NOW))
         best.full = {}
         found = admission._try(best, NOW)
         if found is None:
@@ -74,10 +76,10 @@ def test_many_shapes_of_one_project_cost_no_more_than_one() -> None:
     turns = 0
     count = admission._turn
 
-    def counted(line: Any) -> Any:
+    def counted(line: Any, now: Any) -> Any:
         nonlocal turns
         turns += 1
-        return count(line)
+        return count(line, now)
 
     admission._turn = counted  # type: ignore[method-assign]
     assert len(admission.admit(NOW, most=3000)) == 3000

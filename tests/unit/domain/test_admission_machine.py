@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from landbridge.domain.admission import Admission
-from landbridge.domain.ledger import Amounts, Ledger, Limits
-from landbridge.domain.queues import Ticket
+from landbridge.domain.ledger import Amounts, Ledger
+from landbridge.domain.limits import Limits
+from landbridge.domain.tickets import Ticket
 from support.deciding import NOW, a_catalogue
 from unit.domain.admission_world import (
     AMOUNTS,

@@ -41,6 +41,7 @@ __all__ = [
     "OperationRound",
     "OperationsAssessed",
     "OperationsDecided",
+    "OperationsPreempted",
     "OperationsWaiting",
     "Phase",
     "Problem",
@@ -409,6 +410,16 @@ class OperationsDecided(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
     decision: Decision
     operations: tuple[DecidedOperation, ...] = ()
+
+
+class OperationsPreempted(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Operations have to leave their environments, so that others find room. They keep what they hold until the
+    coordinator says that they ended or left."""
+
+    operations: tuple[OperationRound, ...] = ()
+    reason: str = ""
+    message: str = ""
+    claimant: str = ""
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

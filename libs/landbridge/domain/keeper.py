@@ -1,0 +1,104 @@
+"""For whom room is kept, and who has to leave it alone: what goes before, before what comes after."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from landbridge.domain.ledger import Charge, Ledger, Limit, Scope, ScopeKind, Usage
+from landbridge.domain.limits import Limits
+from landbridge.domain.promises import Promises
+from landbridge.domain.queues import Bucket, Plan, Rank, rank
+from landbridge.domain.reservations import Kept, Reservations, limited_scopes
+from landbridge.domain.sleepers import Sleepers
+from landbridge.domain.tickets import Ticket
+
+# How long what is released is given to others before it is kept for an operation that needs more of it.
+PATIENCE = timedelta(minutes=5)
+
+
+class Keeper:
+    """Keeps room for buckets by their rank. `begin` starts a pass."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        limits: Limits,
+        buckets: Mapping[str, Bucket],
+        promises: Promises,
+        sleepers: Sleepers,
+        patience: timedelta,
+    ) -> None:
+        self._ledger = ledger
+        self._limits = limits
+        self._buckets = buckets
+        self._promises = promises
+        self._sleepers = sleepers
+        self._patience = patience
+        self._reservations = Reservations(ledger, limits)
+
+    def set_limits(self, limits: Limits) -> None:
+        self._limits = limits
+        self._reservations.set_limits(limits)
+
+    def begin(self) -> None:
+        self._reservations.begin()
+
+    def note(self, charge: Charge) -> None:
+        """Note that something was admitted in this pass."""
+        self._reservations.note(charge)
+
+    def drop(self, key: str) -> None:
+        """Keep nothing for a bucket any more, and wake whom that held back."""
+        for limit in self._reservations.drop(key):
+            self._sleepers.wake_on(limit)
+
+    def keep(self, bucket: Bucket, ticket: Ticket, environment: str, limit: Limit, now: datetime) -> None:
+        """Have what is released kept for a bucket: after enough patience, or at once from work that must borrow.
+
+        `environment` empty: it is held back wherever it might go.
+        """
+        patient_until = ticket.since + self._patience
+        impatient = patient_until <= now
+        if not impatient:
+            self._sleepers.remind(bucket.key, patient_until)
+            if limit.scope is not ScopeKind.QUEUE or not self._is_owed(bucket.plan):
+                self.drop(bucket.key)
+                return
+        charge = bucket.plan.charge(ticket, environment, now)
+        mine = self._rank(bucket, now)
+        scopes = limited_scopes(charge, self._ledger, self._limits)
+        wanted = [scope for scope in scopes if self._gives_way(scope, bucket.key, mine, now)]
+        self._reservations.keep(bucket.key, Kept(charge, from_borrowers=not impatient), wanted)
+
+    def kept_from(self, bucket: Bucket, environment: str, usage: Usage, now: datetime) -> Limit | None:
+        """Return a limit under which room is kept for one that goes before a bucket; None if it may go on.
+
+        `environment` empty: wherever it might go.
+        """
+        if not self._reservations:
+            return None
+        plan = bucket.plan
+        charge = plan.charge(bucket.tickets.first, environment, now)
+        mine = self._rank(bucket, now)
+        for scope, holder in self._reservations.holders(charge):
+            kept = self._reservations.kept_for(holder)
+            if kept is None or self._gives_way(scope, bucket.key, mine, now):
+                continue
+            if kept.from_borrowers and not mine[0]:
+                continue
+            limit = self._reservations.in_the_way(holder, scope, charge, usage, plan.longest, now)
+            if limit is not None:
+                return limit
+        return None
+
+    def _gives_way(self, scope: Scope, key: str, mine: Rank, now: datetime) -> bool:
+        """Tell whether nothing is kept in a scope for a bucket that goes before."""
+        holder = self._reservations.holder(scope)
+        return holder is None or holder == key or not self._rank(self._buckets[holder], now) < mine
+
+    def _is_owed(self, plan: Plan) -> bool:
+        """Tell whether a class stays within the quotas of its queue, which is part of another one."""
+        limits = self._limits
+        return len(limits.chain(plan.queue)) > 1 and limits.borrows(self._ledger, plan.queue, plan.common) is None
+
+    def _rank(self, bucket: Bucket, now: datetime) -> Rank:
+        return rank(bucket, self._promises.planned, self._limits, now)

@@ -1,0 +1,169 @@
+"""Room that is kept for work which waits, and what may use it in the meantime.
+
+Without it smaller work would pass larger work by for ever. What is released under a limit is kept for the one that goes
+first among those that ask for it to be kept. Others may go on beside it only where that cannot delay it:
+
+- what they take is left over once it has started, in whatever order the present work ends; or
+- they have surely ended before enough of the present work is expected to have ended (they state a timeout).
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from landbridge.domain.ledger import Charge, Ledger, Limit, Scope, Shifted, Usage, scopes
+from landbridge.domain.limits import Limits
+
+# Between admission and the start of the time that a timeout counts, and for stopping after it.
+MARGIN = timedelta(minutes=2)
+
+
+class Kept(NamedTuple):
+    """What is kept for a bucket. Without an environment only room under limits of queues and project is.
+
+    `from_borrowers`: only work that must borrow has to make way.
+    """
+
+    charge: Charge
+    from_borrowers: bool
+
+
+class Reservations:
+    """At most one bucket for each scope. `begin` starts a pass: within it nothing is released."""
+
+    def __init__(self, ledger: Ledger, limits: Limits) -> None:
+        self._ledger = ledger
+        self._limits = limits
+        self._holder: dict[Scope, str] = {}
+        self._kept: dict[str, Kept] = {}
+        self._least: dict[tuple[Scope, str], int] = {}
+        self._starts: dict[str, datetime] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def begin(self) -> None:
+        self._least.clear()
+        self._starts.clear()
+
+    def set_limits(self, limits: Limits) -> None:
+        """Take on other limits. What is kept has to be asked for again: the tree may be another one."""
+        self._limits = limits
+        self._holder.clear()
+        self._kept.clear()
+
+    def holder(self, scope: Scope) -> str | None:
+        """Return the bucket for which something is kept in a scope."""
+        return self._holder.get(scope)
+
+    def holders(self, charge: Charge) -> list[tuple[Scope, str]]:
+        """Return the scopes of a charge in which something is kept, with the buckets that it is kept for."""
+        chain = self._ledger.chain
+        return [(scope, self._holder[scope]) for scope in scopes(charge, chain) if scope in self._holder]
+
+    def keep(self, key: str, kept: Kept, wanted: Iterable[Scope]) -> None:
+        """Keep room for a bucket in these scopes, instead of whatever was kept for it and for others there."""
+        self._forget(key)
+        for scope in wanted:
+            self._holder[scope] = key
+        self._kept[key] = kept
+        self._starts.pop(key, None)
+
+    def drop(self, key: str) -> list[Limit]:
+        """Keep nothing for a bucket any more; return the limits under which others may try again."""
+        kept = self._kept.get(key)
+        if kept is None:
+            return []
+        found = self._forget(key)
+        return [Limit(*scope, resource) for scope in found for resource in kept.charge.amounts]
+
+    def kept_for(self, key: str) -> Kept | None:
+        return self._kept.get(key)
+
+    def note(self, charge: Charge) -> None:
+        """Note that something was admitted in this pass: it is work that may end first as well."""
+        for scope in scopes(charge, self._ledger.chain) if self._least else ():
+            for resource, amount in charge.amounts.items():
+                least = self._least.get((scope, resource))
+                if least is not None and amount:
+                    self._least[scope, resource] = min(least, amount)
+
+    def in_the_way(
+        self, key: str, scope: Scope, charge: Charge, usage: Usage, longest: timedelta | None, now: datetime
+    ) -> Limit | None:
+        """Return a limit under which a charge might delay what is kept for a bucket in a scope; None if none."""
+        wanted = self._kept[key].charge.amounts
+        for resource, amount in charge.amounts.items():
+            if resource in wanted and self._delays(scope, resource, wanted[resource], amount, usage):
+                if longest is not None and now + longest + MARGIN <= self._start(key, now):
+                    return None
+                return Limit(*scope, resource)
+        return None
+
+    def _delays(self, scope: Scope, resource: str, wanted: int, amount: int, usage: Usage) -> bool:
+        """Tell whether `amount` of a resource may be what `wanted` lacks, in some order of endings.
+
+        If `wanted` lacks something even without it, some work under the scope ends first, whatever the order: where the
+        smallest of that leaves enough for both, both fit.
+        """
+        most = self._limits.most(Limit(*scope, resource))
+        if most is None:
+            return False
+        lacking = usage.used(*scope).get(resource, 0) + wanted + amount - most
+        if lacking <= 0:
+            return False
+        lacks_anyway = lacking > amount
+        return not lacks_anyway or self._least_of(scope, resource) < lacking
+
+    def _least_of(self, scope: Scope, resource: str) -> int:
+        """Return the smallest amount that any work holds under a scope."""
+        known = self._least.get((scope, resource))
+        if known is None:
+            held = [charge.amounts.get(resource, 0) for charge in self._ledger.held_in(*scope)]
+            known = self._least[scope, resource] = min((amount for amount in held if amount), default=0)
+        return known
+
+    def _start(self, key: str, now: datetime) -> datetime:
+        """Return the earliest moment at which a bucket's oldest can start if nothing ends before it is expected to."""
+        known = self._starts.get(key)
+        if known is None:
+            known = self._starts[key] = self._find_start(self._kept[key].charge, now)
+        return known
+
+    def _find_start(self, charge: Charge, now: datetime) -> datetime:
+        ledger, limits = self._ledger, self._limits
+        present = {held.operation: held for scope in scopes(charge, ledger.chain) for held in ledger.held_in(*scope)}
+        usage, at = Shifted(ledger, ledger.chain), now
+        for held in sorted(present.values(), key=lambda held: _expected_end(held, now)):
+            end = _expected_end(held, now)
+            if end > at and _fits(charge, usage, limits):
+                break
+            at = end
+            usage.add(held, -1)
+        return at
+
+    def _forget(self, key: str) -> list[Scope]:
+        self._kept.pop(key, None)
+        found = [scope for scope, holder in self._holder.items() if holder == key]
+        for scope in found:
+            del self._holder[scope]
+        return found
+
+
+def _expected_end(charge: Charge, now: datetime) -> datetime:
+    return now if charge.ends is None or charge.ends < now else charge.ends
+
+
+def _fits(charge: Charge, usage: Usage, limits: Limits) -> bool:
+    if limits.refused(usage, charge.queue, charge.project, charge.amounts) is not None:
+        return False
+    return not charge.environment or limits.full(usage, charge.environment, charge.amounts) is None
+
+
+def limited_scopes(charge: Charge, ledger: Ledger, limits: Limits) -> list[Scope]:
+    """Return the scopes of a charge in which anything that it takes is limited."""
+    return [
+        scope
+        for scope in scopes(charge, ledger.chain)
+        if any(limits.most(Limit(*scope, resource)) is not None for resource in charge.amounts)
+    ]
