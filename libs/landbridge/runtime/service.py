@@ -51,7 +51,8 @@ class Subscription:
     """One row of a service's table: which messages of which stream go to which handler.
 
     `types` names the messages (the last part of `ce-type`) for the AsyncAPI document. `handler` is called once with the
-    service, after `Service.prepare`.
+    service, after `Service.prepare`. `gather_s` is for what nobody waits for, such as projections: while messages keep
+    coming, batches are taken no more often than every so many seconds.
     """
 
     stream: str
@@ -60,6 +61,7 @@ class Subscription:
     types: tuple[str, ...]
     handler: Callable[[Any], Handler]
     batch: int = 1000
+    gather_s: float = 0.0
 
 
 class Service:
@@ -253,7 +255,12 @@ class Service:
 
     def _start_loop(self, subscription: Subscription) -> None:
         consumer = Consumer(
-            self.bus, subscription.stream, subscription.durable, subscription.filters, batch=subscription.batch
+            self.bus,
+            subscription.stream,
+            subscription.durable,
+            subscription.filters,
+            batch=subscription.batch,
+            gather_s=subscription.gather_s,
         )
         name = f"{subscription.stream.lower()}/{subscription.durable}"
         loop = Loop(

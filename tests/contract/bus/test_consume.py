@@ -50,6 +50,37 @@ async def test_what_is_acknowledged_is_not_delivered_again(bus: Bus) -> None:
     await second.stop()
 
 
+async def test_gathering_lets_a_lone_message_through_and_spaces_what_follows(bus: Bus) -> None:
+    consumer = Consumer(bus, "OPERATIONS", "lineage", gather_s=0.3)
+    await consumer.start()
+    await publish_batch(bus, "OPERATIONS", events(1))
+    started = time.monotonic()
+    assert len(await consumer.take(5)) == 1
+    assert time.monotonic() - started < 0.3
+    for _ in range(3):
+        await publish_batch(bus, "OPERATIONS", events(2))
+    assert len(await consumer.take(5)) == 6
+    assert time.monotonic() - started >= 0.3
+    await consumer.stop()
+
+
+async def test_gathering_ends_when_there_are_many(bus: Bus) -> None:
+    consumer = Consumer(bus, "OPERATIONS", "lineage", gather_s=30)
+    await consumer.start()
+    await publish_batch(bus, "OPERATIONS", events(1))
+    assert len(await consumer.take(5)) == 1
+    await publish_batch(bus, "OPERATIONS", events(300))
+    started = time.monotonic()
+    await wait_until(lambda: _has(consumer, 300), "three hundred arrived")
+    assert len(await consumer.take(5)) == 300
+    assert time.monotonic() - started < 10
+    await consumer.stop()
+
+
+async def _has(consumer: Consumer, count: int) -> bool:
+    return consumer.buffered() >= count
+
+
 async def test_a_nak_delivers_again_after_its_delay(bus: Bus) -> None:
     await publish_batch(bus, "OPERATIONS", events(1))
     consumer = Consumer(bus, "OPERATIONS", "lineage")
