@@ -97,6 +97,26 @@ async def test_without_a_lease_nothing_starts(centre: Centre, simulated_site: Si
     assert centre.of(offer) == []
 
 
+async def test_an_offer_that_came_without_a_lease_is_claimed_when_the_same_lease_is_renewed(
+    centre: Centre, simulated_site: Site
+) -> None:
+    centre.ttl_ms = 3000
+    await simulated_site.start()
+    await centre.until_connected()
+    centre.deaf = True
+    await wait_until(lambda: unusable(simulated_site), "the lease has run out")
+    offer = await centre.offer(work(simulated_site))
+    later = centre.an_offer(work(simulated_site))
+    await centre.stop(later)
+    await centre.until(later, AttemptState.RELINQUISHED)  # so the offer has been read as well
+    assert centre.claims == []
+
+    centre.deaf = False
+
+    await centre.until(offer, AttemptState.FINISHED)
+    assert centre.row.held_term == 1
+
+
 async def test_a_grant_that_arrives_after_the_lease_has_ended_starts_nothing(
     centre: Centre, process_site: Site
 ) -> None:

@@ -161,10 +161,12 @@ class LeaseKeeper:
         if self._hello or after.term != before.term:
             log.info("lease_granted", term=after.term, n=after.n, may_start=after.may_start)
         self._hello, self.problem = False, ""
+        # A lease that had run out and is renewed in the same term counts as well: offers of that time were not claimed.
+        became_usable = after.may_start and not before.allows_start(boot_ms())
         self._set(after)
         if after.may_start:
             self.reconciled.set()
-        if after.term != before.term or (after.may_start and not before.may_start):
+        if after.term != before.term or became_usable:
             await self.on_usable()
         if reply.want_inventory and self._inventory_term != after.term:
             self._inventory_term = after.term
