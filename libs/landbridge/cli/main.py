@@ -13,6 +13,7 @@ from landbridge.cli import (
     environments,
     operations,
     recover,
+    render,
     server,
     site,
     submit,
@@ -48,6 +49,7 @@ def landbridge(
 
 server.add_to(app)
 documents.add_to(app)
+render.add_to(app)
 submit.add_to(app)
 operations.add_to(app)
 decisions.add_to(app, environments.app)

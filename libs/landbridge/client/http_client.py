@@ -90,10 +90,18 @@ class HttpClient:
 
     async def validate(self, document: Source) -> list[Problem]:
         """Return everything wrong with a document as the server sees it; nothing is stored."""
+        return [Problem.of(item) for item in (await self.check(document)).get("problems", ())]
+
+    async def check(self, document: Source) -> dict[str, Any]:
+        """Return what would become of a document; nothing is stored.
+
+        `problems` has everything wrong with it. For an operation without any, `effective` is what would be accepted,
+        with presets, component, project and queue applied, and `provenance` the origin of each value by its path.
+        """
         body = document_bytes(document)
         headers = {"Content-Type": content_type(body)}
         answer = await self.transport.json("POST", "/v1/validate", repeatable=True, content=body, headers=headers)
-        return [Problem.of(item) for item in (answer or {}).get("problems", ())]
+        return dict(answer or {})
 
     async def retry(self, operation: str) -> Submitted:
         """Submit an ended operation once more; the new one says which it repeats."""

@@ -67,6 +67,9 @@ class Client:
     def validate(self, document: Source) -> list[Problem]:
         return self._wait(self._client.validate(document))
 
+    def check(self, document: Source) -> dict[str, Any]:
+        return self._wait(self._client.check(document))
+
     def retry(self, operation: str) -> Submitted:
         return self._wait(self._client.retry(operation))
 

@@ -46,8 +46,10 @@ def test_every_parameter_that_does_not_suit_is_told_with_line_and_suggestion() -
     assert [(each.code, render_problem(each, "op.yaml")) for each in _rendered(OPERATION)] == [
         (
             "missing-parameter",
-            "op.yaml:7:5 spec.parameters.depth: the component asks for this parameter (integer: Model depth); "
-            "add depth to spec.parameters",
+            (
+                "op.yaml:7:5 spec.parameters.depth: the component asks for this parameter (integer: Model depth); "
+                "add depth to spec.parameters"
+            ),
         ),
         ("bad-parameter", 'op.yaml:7:9 spec.parameters.lr: expected a number, found "fast"; write it as 0.001'),
         ("bad-parameter", 'op.yaml:8:11 spec.parameters.warm: expected true or false, found "yes"; write "true"'),

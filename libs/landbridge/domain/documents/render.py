@@ -33,6 +33,7 @@ _CHOICES: Final[dict[Path, str]] = {
     ("spec", "lifecycle", "recovery"): "mode",
 }
 
+_PROJECT: Final[Path] = ("metadata", "project")
 # What may be added without any rule reading it together with something else.
 _FREE: Final = frozenset(
     (("spec", "type"), ("spec", "queue"), ("spec", "preferences"), ("spec", "identity"), ("spec", "dataClass"))
@@ -130,14 +131,15 @@ class _Renderer:
         name = self.document.project
         own = [(("spec", "presets", i), ref) for i, ref in enumerate(list_at(self.document.value, "spec", "presets"))]
         base = [(("metadata", "project"), ref) for ref in list_at(project, "spec", "defaults", "presets")]
-        applied: list[str] = []
-        applied += self.presets(own)
+        chosen = self.presets(own)
         self.component()
-        applied = self.presets(base) + applied
-        if applied:
-            self.value["spec"]["presets"] = list(dict.fromkeys(applied))
-        defaults = {key: value for key, value in map_at(project, "spec", "defaults").items() if key != "presets"}
-        self.spec(defaults, f"project {name}")
+        defaults = self.presets(base)
+        if chosen or defaults:
+            self.value["spec"]["presets"] = list(dict.fromkeys(defaults + chosen))
+            sources = [f"project {name}"] * bool(defaults) + [OPERATION] * bool(chosen)
+            self.provenance["spec", "presets"] = " and ".join(sources)
+        stated = {key: value for key, value in map_at(project, "spec", "defaults").items() if key != "presets"}
+        self.spec(stated, f"project {name}")
         self.spec(
             {"preferences": weights} if (weights := at(project, "spec", "preferences")) else {}, f"project {name}"
         )
@@ -149,6 +151,8 @@ class _Renderer:
         for path, reference in reversed(references):
             found = self.catalogue.versioned("preset", str(reference), self.document.project)
             if isinstance(found, Missing):
+                if path == _PROJECT:  # not written by the author
+                    found = Missing(f"{found.message}, which the project names in its defaults", found.suggestion)
                 self.problem(path, "unknown-preset", found)
                 continue
             self.spec(at(found[1], "spec", "patch"), f"preset {found[0]}")
