@@ -47,6 +47,8 @@ class LeaseKeeper:
     ) -> None:
         self.clock = CentreClock()
         self.problem = "not heard of the centre yet"
+        self.answered = False
+        """Whether the centre answered the last request."""
         self.publish: Callable[[HeldLease], None]
         """Hands the lease to the executor, at every change."""
         self.free_slots: Callable[[], int] = lambda: 0
@@ -119,7 +121,9 @@ class LeaseKeeper:
         try:
             reply = _grant.decode(await self._bus.request(self._subject, msgspec.json.encode(request), REPLY_WITHIN_S))
         except (BusError, msgspec.MsgspecError) as error:
+            self.answered = False
             return self._unanswered(error)
+        self.answered = True
         if reply.at is not None:
             self.clock.note(sent_wall, wall(), reply.at)
         if reply.refused:

@@ -5,7 +5,7 @@ slots, and is, in every new term, until the centre has settled it.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -15,6 +15,7 @@ from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.envelope import Outbound, event_type
 from landbridge.bus.errors import BusError, TooLarge
+from landbridge.bus.ids import new_event_id
 from landbridge.bus.publish import Publisher
 from landbridge.domain.ownership import environment_model as own
 from landbridge.runtime import logs
@@ -47,8 +48,12 @@ _Item = TypeVar("_Item", AttemptReport, SlotState)
 class Reporter:
     """Publishes attempts' reports, inventories and evidence of one environment."""
 
-    def __init__(self, environment: str, incarnation: str) -> None:
+    def __init__(
+        self, environment: str, incarnation: str, *, subject: Callable[[str, str], str] = subjects.report
+    ) -> None:
         self.term = 0
+        self.on_stored: Callable[[], None] = lambda: None
+        self._subject = subject
         self._environment = environment
         self._incarnation = incarnation
         self._publisher: Publisher
@@ -132,7 +137,8 @@ class Reporter:
         return self._message("attempts", "AttemptReports", body)
 
     def _message(self, kind: str, name: str, body: bytes) -> Outbound:
-        return Outbound(subjects.report(self._environment, kind), event_type("report", name), body)
+        # The id is made once: what is published again after a lost answer stays the same message.
+        return Outbound(self._subject(self._environment, kind), event_type("report", name), body, id=new_event_id())
 
     async def _store(self, messages: Sequence[Outbound]) -> None:
         """Publish, however long the centre is away. Raises TooLarge."""
@@ -146,6 +152,7 @@ class Reporter:
                 log.warning("reports_wait", messages=len(messages), error=str(error))
                 await asyncio.sleep(RETRY_S)
             else:
+                self.on_stored()
                 return
 
 

@@ -7,16 +7,14 @@ what is in hand is carried out â†’ reports are stored, if the centre is there â†
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import secrets
 import signal
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from landbridge.bus import streams, subjects
+from landbridge.bus import site_streams, streams, subjects
 from landbridge.bus.connection import Bus, BusSettings
 from landbridge.bus.consume import Consumer
 from landbridge.domain.ownership import environment_model as own
@@ -30,6 +28,7 @@ from landbridge.runtime.telemetry import Telemetry
 from landbridge.schema.wire.command_v1 import ProbePlan
 from landbridge.schema.wire.report_v1 import EvidenceResult
 from landbridge_dispatch.dispatcher import health as gauges
+from landbridge_dispatch.dispatcher.alone import only_one
 from landbridge_dispatch.dispatcher.claims import Claimer
 from landbridge_dispatch.dispatcher.clocks import boot_ms
 from landbridge_dispatch.dispatcher.commands import Commands
@@ -37,6 +36,7 @@ from landbridge_dispatch.dispatcher.contracts import ContractInForce
 from landbridge_dispatch.dispatcher.desk import Desk
 from landbridge_dispatch.dispatcher.lease import LeaseKeeper
 from landbridge_dispatch.dispatcher.offers import OfferDoor
+from landbridge_dispatch.dispatcher.own_broker import OwnBroker
 from landbridge_dispatch.dispatcher.prober import Prober
 from landbridge_dispatch.dispatcher.queries import Queries
 from landbridge_dispatch.dispatcher.reporting import Reporter
@@ -44,20 +44,15 @@ from landbridge_dispatch.dispatcher.settings import DispatcherSettings
 from landbridge_dispatch.dispatcher.shown import Watcher, restore, send_inventory
 from landbridge_dispatch.dispatcher.site import SiteDoor
 from landbridge_dispatch.executors.bindings import load_bindings
-from landbridge_dispatch.executors.local import files, procfs
+from landbridge_dispatch.executors.local import procfs
 from landbridge_dispatch.executors.making import make_executor
 from landbridge_dispatch.probes.context import ProbeContext
 
 log = logs.get(__name__)
 
-LOCK_FILE = "dispatcher.lock"
 CONNECT_WITHIN_S = 5.0
 GAUGES_EVERY_S = 2.0
 CARRIED_OUT_WITHIN_S = 10.0
-
-
-class AlreadyRunningError(Exception):
-    """Another dispatcher works in this directory."""
 
 
 class Dispatcher:
@@ -78,7 +73,9 @@ class Dispatcher:
         )
         self.bindings = load_bindings(settings.bindings or self.home / "bindings.yaml", self.home)
         self.executor = make_executor(self.bindings)
-        self.reporter = Reporter(self.environment, self.incarnation)
+        self.own = self._own_broker()
+        subject = subjects.report if self.own is None else subjects.outgoing
+        self.reporter = Reporter(self.environment, self.incarnation, subject=subject)
         self.lease = LeaseKeeper(
             self.environment,
             self.incarnation,
@@ -102,7 +99,15 @@ class Dispatcher:
         self._stage = "starting"
         self._join_parts()
 
+    def _own_broker(self) -> OwnBroker | None:
+        settings = self.settings
+        if not settings.nats_domain:
+            return None
+        return OwnBroker(self.environment, budget_bytes=settings.site_bytes, replicas=settings.site_replicas)
+
     def _join_parts(self) -> None:
+        if self.own is not None:
+            self.reporter.on_stored = self.own.stored.set
         self.lease.publish = self._hold_lease
         self.lease.free_slots = lambda: self.executor.capacity().free
         self.lease.on_usable = lambda: self.desk.broadcast(own.LeaseGranted())
@@ -126,7 +131,7 @@ class Dispatcher:
         app = create_app(f"Landbridge dispatcher {self.environment}", self.health)
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self.telemetry.shutdown)
-            stack.callback(os.close, _only_one(self.home))
+            stack.callback(os.close, only_one(self.home))
             server = HttpServer(app, settings.http_host, settings.http_port, port_file=settings.port_file)
             self.port = server.port
             await stack.enter_async_context(server.running())
@@ -174,6 +179,8 @@ class Dispatcher:
         settings = BusSettings(
             url=self.settings.nats_url,
             creds=self.settings.nats_creds,
+            nkey=self.settings.nats_nkey,
+            domain=self.settings.nats_domain,
             source=f"/environments/{self.environment}/dispatcher",
             connect_within_s=CONNECT_WITHIN_S,
         )
@@ -181,6 +188,9 @@ class Dispatcher:
         self.bus = bus
         stack.push_async_callback(bus.drain)
         durable = streams.environment_durable(self.environment)
+        if self.own is not None:
+            await self.own.open(bus)
+            durable = site_streams.DURABLE
         self.consumer = Consumer(bus, durable.stream, durable.name, durable.filters)
         queries = Queries(self.executor, self.site.find)
         await bus.respond(subjects.every("query", self.environment), queries.answer)
@@ -199,6 +209,8 @@ class Dispatcher:
             "lease": self.lease.run(bus),
             "commands": commands.run(),
         }
+        if self.own is not None:
+            work["own-broker"] = self.own.run()
         tasks += [group.create_task(each, name=name) for name, each in work.items()]
 
     async def _drain(self) -> None:
@@ -227,7 +239,14 @@ class Dispatcher:
     def _commands_healthy(self) -> bool | str:
         if self.consumer is None:
             return "not connected"
-        return str(self.consumer.problem or "")
+        return str(self.consumer.problem or (self.own.problem() if self.own else ""))
+
+    def _connected(self) -> bool:
+        """Tell whether the centre can be reached; behind the site's own NATS only answers show that."""
+        return self.bus is not None and self.bus.healthy() and (self.own is None or self.lease.answered)
+
+    def _waiting_reports(self) -> int:
+        return self.reporter.waiting + (self.own.waiting if self.own else 0)
 
     async def _measure(self) -> None:
         while True:
@@ -236,7 +255,7 @@ class Dispatcher:
             gauges.running.set(capacity.used)
             gauges.free.set(capacity.free)
             gauges.waiting_offers.set(self.door.waiting)
-            gauges.waiting_reports.set(self.reporter.waiting)
+            gauges.waiting_reports.set(self._waiting_reports())
             gauges.lease_usable.set(1 if self.lease.usable() else 0)
             gauges.lease_seconds.set(max(0, lease.valid_until - boot_ms()) / 1000)
             gauges.failed_probes.set(
@@ -254,7 +273,7 @@ class Dispatcher:
             "executor": self.executor.name,
             "pid": os.getpid(),
             "incarnation": self.incarnation,
-            "connected": self.bus is not None and self.bus.healthy(),
+            "connected": self._connected(),
             "lease": {
                 "term": lease.term,
                 "n": lease.n,
@@ -263,7 +282,7 @@ class Dispatcher:
                 "problem": self.lease.problem,
             },
             "slots": {"used": capacity.used, "free": capacity.free},
-            "reportsWaiting": self.reporter.waiting,
+            "reportsWaiting": self._waiting_reports(),
             "offersWaiting": self.door.waiting,
             "contractVersion": self.contract.version,
         }
@@ -277,14 +296,3 @@ class Dispatcher:
             checks.append({"name": f"probe {name}", "state": state, "message": item.detail})
         probes = msgspec.to_builtins(self.prober.evidence)
         return {"checks": checks, "healthy": all(check["state"] == "ok" for check in checks), "probes": probes}
-
-
-def _only_one(home: Path) -> int:
-    """Take the directory's lock. Raises AlreadyRunningError."""
-    fd = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, files.FILE_MODE)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(fd)
-        raise AlreadyRunningError(f"another dispatcher runs in {home}; stop it first") from None
-    return fd
