@@ -21,6 +21,7 @@ __all__ = [
     "CapabilityKind",
     "Carbon",
     "Checkpoints",
+    "Choosing",
     "ClassOffer",
     "Component",
     "ComponentSpec",
@@ -53,7 +54,9 @@ __all__ = [
     "LinkClaim",
     "LinkStatus",
     "Location",
+    "MachineList",
     "MaintenanceWindow",
+    "Models",
     "Movement",
     "NetworkBoundary",
     "NetworkDefault",
@@ -89,6 +92,9 @@ __all__ = [
     "Resources",
     "Retries",
     "Runtime",
+    "Scenario",
+    "ScenarioPolicy",
+    "ScenarioSpec",
     "SecurityTier",
     "ServiceRoute",
     "Simulation",
@@ -97,6 +103,8 @@ __all__ = [
     "Support",
     "TenancyBoundary",
     "Toleration",
+    "Trace",
+    "TraceFormat",
     "Via",
     "WorkloadType",
 ]
@@ -267,6 +275,31 @@ class Operator(StrEnum):
     PARTNER = "partner"
     # A public provider.
     PROVIDER = "provider"
+
+
+class TraceFormat(StrEnum):
+    """How a file of work is read."""
+
+    # Not stated: operations.
+    UNSPECIFIED = ""
+    # Columns at, duration, operation and, if they are there, count, project and queue.
+    OPERATIONS = "operations"
+    # Columns of a list of pods: name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, creation_time,
+    # deletion_time, scheduled_time.
+    PODS = "pods"
+
+
+class Choosing(StrEnum):
+    """How the place is chosen among those that may be."""
+
+    # Not stated: by rank.
+    UNSPECIFIED = ""
+    # As Landbridge does: by weighed preferences.
+    RANKED = "ranked"
+    # The first, in the order of their names, that has room.
+    FIRST_FIT = "first-fit"
+    # Any that has room.
+    RANDOM = "random"
 
 
 class WorkloadType(StrEnum):
@@ -1459,4 +1492,79 @@ class Operation(Document):
     metadata: OperationMetadata
     # What is wanted.
     spec: OperationSpec
+
+
+class Models(Document):
+    """Models of accelerators; the first is what serves a request that names none."""
+
+    # Their names as in the list.
+    models: Annotated[tuple[Annotated[str, Field(max_length=100)], ...], Field(min_length=1, max_length=100)]
+
+
+class MachineList(Document):
+    """A list of machines with the columns sn, cpu_milli, memory_mib, gpu and model, one machine a row."""
+
+    # The file, beside the scenario.
+    file: Annotated[str, Field(min_length=1, max_length=1000)]
+    # Which models belong to which environment; every model of the list belongs to one.
+    environments: Annotated[Mapping[Name, Models], Field(min_length=1, max_length=500)]
+
+
+class Trace(Document):
+    """Work over time."""
+
+    # The file, beside the scenario.
+    file: Annotated[str, Field(min_length=1, max_length=1000)]
+    # How it is read.
+    format: TraceFormat = TraceFormat.UNSPECIFIED
+    # The project of work that names none.
+    project: Name = ""
+    # The queue of work that names none.
+    queue: Name = ""
+    # Queues by the quality of service that a list of pods gives.
+    queues: Annotated[Mapping[str, Name], Field(max_length=100)] = Field(default_factory=dict)
+    # All arrivals are brought closer together, or further apart, so that they come within this time.
+    arrivals_within: Duration = ""
+
+
+class ScenarioPolicy(Document):
+    """One way to decide."""
+
+    # What it is called.
+    name: Name
+    # How the place is chosen.
+    choosing: Choosing = Choosing.UNSPECIFIED
+    # Weights of preferences by name, instead of those of all policies and projects.
+    preferences: Annotated[Mapping[Name, Annotated[float, Field(ge=0, le=1000)]], Field(max_length=50)] = Field(default_factory=dict)
+    # Files with documents that replace those of the same kind and name.
+    documents: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=100)] = ()
+
+
+class ScenarioSpec(Document):
+    """What is simulated."""
+
+    # What it is for.
+    description: Annotated[str, Field(max_length=4000)] = ""
+    # Files with environment contracts, queues, projects, policies, capability classes, connections and the
+    # operations that a trace names; beside the scenario.
+    documents: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(min_length=1, max_length=1000)]
+    # A list of machines from which contracts get their classes.
+    machines: MachineList | None = None
+    # The work.
+    trace: Trace
+    # What is compared, at least one.
+    policies: Annotated[tuple[ScenarioPolicy, ...], Field(min_length=1, max_length=20)]
+
+
+class Scenario(Document):
+    """A question to the simulator: how would this work fare in these environments, under these policies?"""
+
+    # The version of this shape.
+    api_version: Literal["landbridge/v1"]
+    # The kind of document.
+    kind: Literal["Scenario"]
+    # What it is called.
+    metadata: ObjectMetadata
+    # What is simulated.
+    spec: ScenarioSpec
 

@@ -34,6 +34,9 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("EnvironmentContract", "environment-contract", schema.EnvironmentContract, versioned=True),
     )
 }
+# Documents for tools: they are never applied.
+SCENARIO: Final = Kind("Scenario", "scenario", schema.Scenario)
+READABLE: Final[dict[str, Kind]] = {**KINDS, SCENARIO.name: SCENARIO}
 _IRREGULAR: Final = {"policies": "policy", "environment": "environmentcontract", "contract": "environmentcontract"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from landbridge.domain.documents.canonical import canonical_json
-from landbridge.domain.documents.kinds import API_VERSION, KINDS, Kind
+from landbridge.domain.documents.kinds import API_VERSION, KINDS, READABLE, SCENARIO, Kind
 from landbridge.domain.documents.limits import MAX_DOCUMENT_BYTES, MAX_PROBLEMS
 from landbridge.domain.documents.portability import portability_problems
 from landbridge.domain.documents.rules_complete import complete_problems
@@ -20,6 +20,8 @@ from landbridge.domain.documents.source import Source, read_source, read_text
 from landbridge.domain.documents.text import split
 from landbridge.domain.documents.walk import at, text_at
 from landbridge.domain.errors import Problem, in_reading_order, render_problems
+
+_PLACES = {"Operation": "submit it as an operation", SCENARIO.name: "give it to landbridge simulate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,10 @@ def _judge(source: Source, body: bytes, kinds: Collection[str]) -> Document | Re
 def _kind(source: Source, kinds: Collection[str]) -> tuple[Kind | None, list[Problem]]:
     """Return the kind to check against. A missing kind is told, and the only one that may come is assumed."""
     found = at(source.value, "kind")
-    known = KINDS.get(found) if isinstance(found, str) else None
+    known = READABLE.get(found) if isinstance(found, str) else None
     if known is None:
         told = [source.problem(("kind",), *item) for item in unknown_kind(found, tuple(kinds))]
-        only = KINDS[next(iter(kinds))] if len(kinds) == 1 else None
+        only = READABLE[next(iter(kinds))] if len(kinds) == 1 else None
         version = at(source.value, "apiVersion")
         if only is None and version is not None and version != API_VERSION:
             told.append(
@@ -126,7 +128,7 @@ def _kind(source: Source, kinds: Collection[str]) -> tuple[Kind | None, list[Pro
         return only, [] if only is not None else told
     if known.name not in kinds:
         expected = ", ".join(kinds) if len(kinds) <= 3 else "another kind"
-        hint = "submit it as an operation" if known.name == "Operation" else "apply it with the other documents"
+        hint = _PLACES.get(known.name, "apply it with the other documents")
         return known, [source.problem(("kind",), "wrong-kind", f"expected {expected}, found {known.name}", hint)]
     return known, []
 
