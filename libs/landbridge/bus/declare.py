@@ -22,6 +22,8 @@ log = logging.getLogger("landbridge.bus")
 _NS: Final = 1_000_000_000
 _NOT_FOUND: Final = frozenset({10059, 10014})
 _TIMEOUT_S: Final = 10.0
+# Where a durable begins can only be said when it is made: one that was made again at another message is kept.
+_BEGINNING: Final = ("deliver_policy", "opt_start_seq", "opt_start_time")
 
 
 class ApiError(BusError):
@@ -97,9 +99,12 @@ async def declare_stream(
 
 
 async def declare_durable(bus: Bus, spec: DurableSpec, *, replicas: int = 0) -> str:
-    """Make one durable match; returns a sentence, empty if it already did."""
+    """Make one durable match, but for where it began; returns a sentence, empty if it already did."""
     wanted = durable_config(spec, replicas=replicas)
     found = await _found(bus, f"CONSUMER.INFO.{spec.stream}.{spec.name}")
+    if found is not None:
+        kept = {name: found[name] for name in _BEGINNING if name in found}
+        wanted = {name: value for name, value in wanted.items() if name not in _BEGINNING} | kept
     different = _differences(wanted, found) if found is not None else ["new"]
     if not different:
         return ""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from fixtures.bus import OpenBus
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.consume import Consumer
-from landbridge.bus.declare import api, declare_durable
+from landbridge.bus.declare import api, declare_durable, delete_durable
 from landbridge.bus.envelope import Inbound, Outbound
 from landbridge.bus.errors import BusError, ConsumerMissing
 from landbridge.bus.publish import publish_batch
@@ -26,13 +27,13 @@ def events(count: int, event: str = "accepted") -> list[Outbound]:
     return [Outbound(subjects.operation(event, "retail"), "t", b"%d" % i, f"op-{i}") for i in range(count)]
 
 
-async def info(bus: Bus, spec: DurableSpec = LINEAGE) -> dict[str, int]:
+async def info(bus: Bus, spec: DurableSpec = LINEAGE) -> dict[str, Any]:
     return await api(bus, f"CONSUMER.INFO.{spec.stream}.{spec.name}")
 
 
 async def drained(bus: Bus) -> bool:
     found = await info(bus)
-    return found["num_pending"] == 0 and found["num_ack_pending"] == 0
+    return bool(found["num_pending"] == 0 and found["num_ack_pending"] == 0)
 
 
 async def test_what_is_acknowledged_is_not_delivered_again(bus: Bus) -> None:
@@ -237,6 +238,19 @@ async def test_a_deleted_durable_is_an_alarm_not_a_hot_loop(bus: Bus) -> None:
     assert len(await consumer.take(8)) == 1
     assert consumer.healthy()
     await consumer.stop()
+
+
+async def test_a_durable_that_was_made_again_at_another_message_is_declared_without_complaint(bus: Bus) -> None:
+    await publish_batch(bus, "OPERATIONS", events(3))
+    config = {**(await info(bus))["config"], "deliver_policy": "by_start_sequence", "opt_start_seq": 2}
+    config["ack_wait"] = 1_000_000_000
+    await delete_durable(bus, LINEAGE)
+    await api(bus, "CONSUMER.CREATE.OPERATIONS.lineage", {"stream_name": "OPERATIONS", "config": config})
+
+    assert await declare_durable(bus, LINEAGE) == "updated durable lineage of OPERATIONS"
+    assert await declare_durable(bus, LINEAGE) == ""
+    found = (await info(bus))["config"]
+    assert (found["opt_start_seq"], found["ack_wait"]) == (2, int(LINEAGE.ack_wait_s * 1e9))
 
 
 async def test_a_durable_that_never_existed_is_an_alarm(bus: Bus) -> None:
