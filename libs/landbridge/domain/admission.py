@@ -228,7 +228,8 @@ class Admission:
         return (*common, plan.queue) if self.limits.weighted(plan.queue) else common
 
     def _turn(self, line: Line, now: datetime) -> Turn:
-        return turn(self.buckets[line[0][1]], self.promises.planned, self.limits, now)
+        key = line[0][1]
+        return turn(self.buckets[key], self.promises.planned_for(key), self.limits, now)
 
     # -- one turn -----------------------------------------------------------------------------------------------------
 
@@ -258,15 +259,19 @@ class Admission:
         return bucket.tickets.first if drained is None else bucket.tickets.first_allowed(drained[1])
 
     def _stopped(self, plan: Plan, ticket: Ticket | None) -> Wait | None:
-        """Tell what stops a class whatever is free."""
+        """Tell what stops a class whatever is free.
+
+        While nothing is eligible that is the reason, whatever the queue does: eligibility has told it, with what is
+        missing where. The queue's own reason is told as soon as it is the one that counts.
+        """
+        if plan.order is None or not plan.order.groups:
+            return queues.nobody(plan.nobody)
         queue = self.limits.paused(plan.queue)
         if queue:
             return queues.paused(queue)
         drained = self.limits.drained(plan.queue)
         if ticket is None and drained is not None:
             return queues.draining(drained[0])
-        if plan.order is None or not plan.order.groups:
-            return queues.nobody(plan.nobody)
         return None
 
     def _admit(self, bucket: Bucket, ticket: Ticket, choice: Choice, usage: Usage, now: datetime) -> Admitted:
@@ -308,7 +313,7 @@ class Admission:
         if self._has_room_made(bucket, ticket, now, overflow=not holds_out):
             wait = queues.making_room(wait.limit)
         elif wait.limit is not None and wait.reason in queues.KEEPS_ROOM:
-            environment = "" if limit is not None else next(iter(bucket.full))
+            environment = next(iter(bucket.full), "") or _best(plan)
             self._keeper.keep(bucket, ticket, environment, wait.limit, now)
         else:
             self._keeper.drop(bucket.key)
@@ -358,9 +363,8 @@ class Admission:
         return False
 
     def _fits(self, charge: Charge, usage: Usage) -> bool:
+        """Tell whether a promise can still be kept. Whether it is borrowed was settled when it was given."""
         limits = self.limits
-        if not charge.borrowed and limits.borrows(usage, charge.queue, charge.amounts) is not None:
-            return False
         if limits.refused(usage, charge.queue, charge.project, charge.amounts) is not None:
             return False
         return limits.full(usage, charge.environment, charge.amounts) is None
@@ -379,3 +383,7 @@ class Admission:
             self._keeper.drop(bucket.key)
             self._take_back(bucket.key)
         self._sleepers.sleep(bucket.key, limits)
+
+
+def _best(plan: Plan) -> str:
+    return next(iter(groups_in_question(plan.order)), "") if plan.order is not None else ""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from landbridge.domain.ledger import Charge, Ledger, Limit, Scope, ScopeKind, Usage
 from landbridge.domain.limits import Limits
 from landbridge.domain.promises import Promises
-from landbridge.domain.queues import Bucket, Plan, Rank, rank
+from landbridge.domain.queues import Bucket, Plan, Turn, turn
 from landbridge.domain.reservations import Kept, Reservations, limited_scopes
 from landbridge.domain.sleepers import Sleepers
 from landbridge.domain.tickets import Ticket
@@ -16,7 +16,10 @@ PATIENCE = timedelta(minutes=5)
 
 
 class Keeper:
-    """Keeps room for buckets by their rank. `begin` starts a pass."""
+    """Keeps room for buckets in the order of their turns: by age alone, one project's work would go before its share.
+
+    `begin` starts a pass.
+    """
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class Keeper:
                 self.drop(bucket.key)
                 return
         charge = bucket.plan.charge(ticket, environment, now)
-        mine = self._rank(bucket, now)
+        mine = self._turn(bucket, now)
         scopes = limited_scopes(charge, self._ledger, self._limits)
         wanted = [scope for scope in scopes if self._gives_way(scope, bucket.key, mine, now)]
         self._reservations.keep(bucket.key, Kept(charge, from_borrowers=not impatient), wanted)
@@ -76,9 +79,12 @@ class Keeper:
         """
         if not self._reservations:
             return None
+        promised = self._promises.promised.get(bucket.key)
+        if promised is not None and environment in ("", promised.environment):
+            return None  # room was made for it, and whoever has room kept waits for that as well
         plan = bucket.plan
         charge = plan.charge(bucket.tickets.first, environment, now)
-        mine = self._rank(bucket, now)
+        mine = self._turn(bucket, now)
         for scope, holder in self._reservations.holders(charge):
             kept = self._reservations.kept_for(holder)
             if kept is None or self._gives_way(scope, bucket.key, mine, now):
@@ -90,15 +96,15 @@ class Keeper:
                 return limit
         return None
 
-    def _gives_way(self, scope: Scope, key: str, mine: Rank, now: datetime) -> bool:
+    def _gives_way(self, scope: Scope, key: str, mine: Turn, now: datetime) -> bool:
         """Tell whether nothing is kept in a scope for a bucket that goes before."""
         holder = self._reservations.holder(scope)
-        return holder is None or holder == key or not self._rank(self._buckets[holder], now) < mine
+        return holder is None or holder == key or not self._turn(self._buckets[holder], now) < mine
 
     def _is_owed(self, plan: Plan) -> bool:
         """Tell whether a class stays within the quotas of its queue, which is part of another one."""
         limits = self._limits
         return len(limits.chain(plan.queue)) > 1 and limits.borrows(self._ledger, plan.queue, plan.common) is None
 
-    def _rank(self, bucket: Bucket, now: datetime) -> Rank:
-        return rank(bucket, self._promises.planned, self._limits, now)
+    def _turn(self, bucket: Bucket, now: datetime) -> Turn:
+        return turn(bucket, self._promises.planned_for(bucket.key), self._limits, now)

@@ -100,14 +100,15 @@ class _Search:
         return self._fewest(leaving)
 
     def _lacks(self) -> Limit | None:
-        """Return the first limit that stands in the way."""
+        """Return the first limit that stands in the way, the environment's before those that reach further.
+
+        Who leaves the environment helps with the others as well, but not the other way round.
+        """
         wanted, limits = self._wanted, self._limits
-        found = None if wanted.borrowed else limits.borrows(self._usage, wanted.queue, wanted.amounts)
-        return (
-            found
-            or limits.refused(self._usage, wanted.queue, wanted.project, wanted.amounts)
-            or limits.full(self._usage, wanted.environment, wanted.amounts)
-        )
+        found = limits.full(self._usage, wanted.environment, wanted.amounts)
+        if found is None and not wanted.borrowed:
+            found = limits.borrows(self._usage, wanted.queue, wanted.amounts)
+        return found or limits.refused(self._usage, wanted.queue, wanted.project, wanted.amounts)
 
     def _candidates(self) -> list[Charge]:
         """Return all that may be displaced, in the order in which they are: borrowed, lower priority, later first."""

@@ -49,10 +49,9 @@ class Promises:
         """Sum up again: the tree of queues has changed."""
         self._renew()
 
-    @property
-    def planned(self) -> Usage:
-        """Return what will be held when everybody has left who was asked to, and all promises are kept."""
-        return self._planned
+    def planned_for(self, key: str) -> Usage:
+        """Return what will be held when everybody has left who was asked to, and all promises to others are kept."""
+        return self._planned if key not in self.promised else self.planned_without(key)
 
     def usage_for(self, key: str) -> Usage:
         """Return what a bucket must fit in beside: all that is held and all that is promised to others."""

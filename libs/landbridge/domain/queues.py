@@ -126,26 +126,18 @@ class Bucket:
         self.wait: Wait | None = None
 
 
-Rank = tuple[bool, int, int]
 Turn = tuple[bool, int, tuple[float, ...], int, str]
-
-
-def rank(bucket: Bucket, usage: Usage, limits: Limits, now: datetime) -> Rank:
-    """Return what of a bucket's turn does not depend on shares: quota, priority and age."""
-    plan, oldest = bucket.plan, bucket.tickets.first
-    borrows = limits.borrows(usage, plan.queue, plan.common) is not None
-    return borrows, -plan.priority_at(now - oldest.since), oldest.position
 
 
 def turn(bucket: Bucket, usage: Usage, limits: Limits, now: datetime) -> Turn:
     """Return the key by which buckets take turns; lower comes first."""
-    borrows, priority, position = rank(bucket, usage, limits, now)
-    plan = bucket.plan
+    plan, oldest = bucket.plan, bucket.tickets.first
+    borrows = limits.borrows(usage, plan.queue, plan.common) is not None
     shares: tuple[float, ...] = ()
     for queue, weight in limits.weighted(plan.queue):
         shares += share(usage, limits, (ScopeKind.QUEUE, queue), weight)
     shares += share(usage, limits, (ScopeKind.PROJECT, plan.project), plan.weight)
-    return borrows, priority, shares, position, bucket.key
+    return borrows, -plan.priority_at(now - oldest.since), shares, oldest.position, bucket.key
 
 
 def share(usage: Usage, limits: Limits, scope: tuple[ScopeKind, str], weight: float) -> tuple[float, float]:

@@ -37,6 +37,7 @@ class Reservations:
         self._holder: dict[Scope, str] = {}
         self._kept: dict[str, Kept] = {}
         self._least: dict[tuple[Scope, str], int] = {}
+        self._fresh: dict[str, Charge] = {}
         self._starts: dict[str, datetime] = {}
 
     def __bool__(self) -> bool:
@@ -44,6 +45,7 @@ class Reservations:
 
     def begin(self) -> None:
         self._least.clear()
+        self._fresh.clear()
         self._starts.clear()
 
     def set_limits(self, limits: Limits) -> None:
@@ -81,12 +83,9 @@ class Reservations:
         return self._kept.get(key)
 
     def note(self, charge: Charge) -> None:
-        """Note that something was admitted in this pass: it is work that may end first as well."""
-        for scope in scopes(charge, self._ledger.chain) if self._least else ():
-            for resource, amount in charge.amounts.items():
-                least = self._least.get((scope, resource))
-                if least is not None and amount:
-                    self._least[scope, resource] = min(least, amount)
+        """Note that something was admitted in this pass: it counts as held, but not as work that may end first."""
+        if self._kept:
+            self._fresh[charge.operation] = charge
 
     def in_the_way(
         self, key: str, scope: Scope, charge: Charge, usage: Usage, longest: timedelta | None, now: datetime
@@ -104,7 +103,7 @@ class Reservations:
         """Tell whether `amount` of a resource may be what `wanted` lacks, in some order of endings.
 
         If `wanted` lacks something even without it, some work under the scope ends first, whatever the order: where the
-        smallest of that leaves enough for both, both fit.
+        smallest of that leaves enough for both, both fit. What was let go on in this pass is one with what asks now.
         """
         most = self._limits.most(Limit(*scope, resource))
         if most is None:
@@ -112,14 +111,16 @@ class Reservations:
         lacking = usage.used(*scope).get(resource, 0) + wanted + amount - most
         if lacking <= 0:
             return False
-        lacks_anyway = lacking > amount
+        chain = self._ledger.chain
+        fresh = sum(c.amounts.get(resource, 0) for c in self._fresh.values() if scope in scopes(c, chain))
+        lacks_anyway = lacking - amount - fresh > 0
         return not lacks_anyway or self._least_of(scope, resource) < lacking
 
     def _least_of(self, scope: Scope, resource: str) -> int:
-        """Return the smallest amount that any work holds under a scope."""
+        """Return the smallest amount that any work held under a scope when the pass began."""
         known = self._least.get((scope, resource))
         if known is None:
-            held = [charge.amounts.get(resource, 0) for charge in self._ledger.held_in(*scope)]
+            held = (c.amounts.get(resource, 0) for c in self._ledger.held_in(*scope) if c.operation not in self._fresh)
             known = self._least[scope, resource] = min((amount for amount in held if amount), default=0)
         return known
 

@@ -35,7 +35,9 @@ def naive(admission: Admission) -> list[str]:
         ready = [b for b in admission.buckets.values() if b.tickets and b.key not in blocked]
         if not ready:
             return order_
-        best = min(ready, key=lambda bucket: turn(bucket, admission.promises.planned, admission.limits, NOW))
+        best = min(
+            ready, key=lambda bucket: turn(bucket, admission.promises.planned_for(bucket.key), admission.limits, NOW)
+        )
         best.full = {}
         found = admission._try(best, NOW)
         if found is None:
