@@ -199,9 +199,9 @@ class ScriptedEnvironment:
             return msgspec.json.decode(answer, type=type_)
         raise AssertionError(f"nobody answers {subject}")
 
-    async def lease(self, kind: str) -> request_v1.LeaseGrant:
+    async def lease(self, kind: str, **more: Any) -> request_v1.LeaseGrant:
         request = request_v1.LeaseRequest(
-            kind=request_v1.LeaseKind(kind), incarnation=self.incarnation, term=self.term, n=self.n + 1
+            kind=request_v1.LeaseKind(kind), incarnation=self.incarnation, term=self.term, n=self.n + 1, **more
         )
         grant: request_v1.LeaseGrant = await self._ask(subjects.lease(self.name), request, request_v1.LeaseGrant)
         if not grant.refused:
