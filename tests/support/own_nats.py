@@ -3,6 +3,7 @@
 import json
 import signal
 from pathlib import Path
+from typing import Self
 
 from landbridge.bus.configuration import LeafSettings, leaf_config, new_user, site_domain
 from landbridge.bus.connection import Bus, BusSettings, connect
@@ -15,26 +16,35 @@ class SiteNats:
 
     def __init__(self, root: Path, environment: str, creds: str, hub_port: int, *, ca: str = "") -> None:
         root.mkdir(parents=True, exist_ok=True)
-        self.root, self.environment = root, environment
-        self.port, self.monitor_port = free_port(), free_port()
-        self.seed = root / "dispatcher.nkey"
         user = new_user()
-        self.seed.write_text(user.seed)
+        (root / "dispatcher.nkey").write_text(user.seed)
         (root / "leaf.creds").write_text(creds)
-        self.settings = LeafSettings(
+        port, monitor_port = free_port(), free_port()
+        settings = LeafSettings(
             environment,
             f"nats-leaf://127.0.0.1:{hub_port}",
             user.public,
-            listen=f"127.0.0.1:{self.port}",
-            monitor=f"127.0.0.1:{self.monitor_port}",
-            store=str(root / "jetstream"),
-            creds=str(root / "leaf.creds"),
+            listen=f"127.0.0.1:{port}",
+            monitor=f"127.0.0.1:{monitor_port}",
             tls_ca=ca,
         )
-        config = root / "nats.conf"
-        config.write_text(leaf_config(self.settings))
-        command = (str(find_nats()), "--config", str(config))
+        (root / "nats.conf").write_text(leaf_config(settings))
+        self._take(root, environment, port, monitor_port)
+
+    def _take(self, root: Path, environment: str, port: int, monitor_port: int) -> None:
+        self.root, self.environment = root, environment
+        self.port, self.monitor_port = port, monitor_port
+        self.seed = root / "dispatcher.nkey"
+        # Files are named as they lie in the directory, so it has to be the working one.
+        command = ("env", f"--chdir={root}", str(find_nats()), "--config", "nats.conf")
         self.child = Child("site-nats", command, root / "nats.log", signal.SIGTERM)
+
+    @classmethod
+    def of_files(cls, root: Path, environment: str, port: int, monitor_port: int) -> Self:
+        """Use a directory that somebody else has written."""
+        made = cls.__new__(cls)
+        made._take(root, environment, port, monitor_port)
+        return made
 
     @property
     def url(self) -> str:

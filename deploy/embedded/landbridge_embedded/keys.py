@@ -1,7 +1,13 @@
-"""Keys and credentials of the broker on one machine: keys are made at the first start, credentials at every start."""
+"""Keys and credentials of the broker: keys are made at the first start, credentials at every start.
+
+`LANDBRIDGE_DATA=DIR python -m landbridge_embedded.keys` makes them for servers of yours, too: the services' credentials
+in DIR/creds, and DIR/nats/accounts.conf, which every server includes. LANDBRIDGE_NATS_RESOLVER_DIR is where those
+servers keep accounts, as they see it.
+"""
 
 import os
 import sys
+from pathlib import Path
 
 from landbridge.bus import accounts
 from landbridge_embedded.layout import DataDirectory
@@ -30,4 +36,10 @@ def make_accounts(data: DataDirectory) -> None:
     keys = accounts.load_or_create_keys(data.keys)
     for service in accounts.SERVICES:
         write_private(data.creds / f"{service}.creds", accounts.service_user(keys, service).credentials)
-    write_private(data.broker_accounts, accounts.server_config(keys, data.root / "nats" / "accounts"))
+    resolver = os.environ.get("LANDBRIDGE_NATS_RESOLVER_DIR", "")
+    kept = Path(resolver) if resolver else data.root / "nats" / "accounts"
+    write_private(data.broker_accounts, accounts.server_config(keys, kept))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

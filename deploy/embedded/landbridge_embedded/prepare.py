@@ -54,12 +54,18 @@ async def migrate_needed(dsn: str) -> None:
 
 
 async def declare_streams() -> None:
-    """Declare the table of streams, within what the disk has."""
+    """Declare the table of streams, within what the disk has.
+
+    For servers of yours: LANDBRIDGE_NATS_REPLICAS copies of each, LANDBRIDGE_NATS_BUDGET_BYTES for all together.
+    """
     creds = os.environ.get("LANDBRIDGE_NATS_CREDS", "")
     settings = BusSettings(url=os.environ["LANDBRIDGE_NATS_URL"], creds=Path(creds) if creds else None)
     bus = await connect(settings, name="streams")
     try:
-        for change in await declare(bus, budget_bytes=budget_bytes(Path(os.environ["LANDBRIDGE_STORE_DIR"]))):
+        given = int(os.environ.get("LANDBRIDGE_NATS_BUDGET_BYTES") or 0)
+        budget = given or budget_bytes(Path(os.environ["LANDBRIDGE_STORE_DIR"]))
+        replicas = int(os.environ.get("LANDBRIDGE_NATS_REPLICAS") or 1)
+        for change in await declare(bus, budget_bytes=budget, replicas=replicas):
             print(change, flush=True)  # noqa: T201
     finally:
         await bus.drain()

@@ -61,6 +61,11 @@ class Servers:
         return self._nats.url if self._nats else self._external.nats_url
 
     @property
+    def leaf_url(self) -> str:
+        """Where sites with their own NATS connect; empty: not to a NATS that was started here."""
+        return f"nats-leaf://127.0.0.1:{self._nats.leaf_port}" if self._nats else ""
+
+    @property
     def postgres_dsn(self) -> str:
         """Over the unix socket where Postgres is ours: a fifth less time for each statement than over loopback TCP."""
         return self._postgres.socket_dsn if self._postgres else self._external.postgres_dsn
@@ -88,6 +93,7 @@ class Servers:
                     accounts=text,
                     port=self._ports["nats"],
                     monitor_port=self._ports["nats-monitor"],
+                    leaf_port=self._ports["nats-leaf"],
                 )
                 tasks.create_task(self._keep("nats", self._nats))
 

@@ -84,8 +84,10 @@ def inherited(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
 
 
-def service_environ(spec: ServiceSpec, addresses: Addresses, data: DataDirectory) -> dict[str, str]:
-    """Make the whole environment of one service of the centre."""
+def service_environ(
+    spec: ServiceSpec, addresses: Addresses, data: DataDirectory, *, leaf_url: str = ""
+) -> dict[str, str]:
+    """Make the whole environment of one service of the centre. `leaf_url`: where sites' own NATS connect."""
     environ = {
         **_common(spec.name, addresses),
         "LANDBRIDGE_NATS_CREDS": str(data.creds / f"{spec.name}.creds"),
@@ -99,6 +101,8 @@ def service_environ(spec: ServiceSpec, addresses: Addresses, data: DataDirectory
         environ[f"LANDBRIDGE_{name.replace('-', '_').upper()}_URL"] = addresses.url_of(name)
     if spec.name == "contract-verifier":
         environ["LANDBRIDGE_KEYS_DIR"] = str(data.keys)
+        if leaf_url:
+            environ.setdefault("LANDBRIDGE_NATS_LEAF_URL", leaf_url)
     if spec.name in _READ_BY_BROWSERS:
         environ["LANDBRIDGE_SESSION_KEY"] = _secret(data.admin_token.with_name("session"))
     return environ

@@ -37,7 +37,7 @@ from landbridge_embedded.services import (
 )
 from landbridge_embedded.spawn import Job, Running, choose_spawner
 
-_SERVERS = ("nats", "nats-monitor", "postgres", "redis")
+_SERVERS = ("nats", "nats-monitor", "nats-leaf", "postgres", "redis")
 _LABELS = {"postgres": "PostgreSQL", "nats": "NATS", "redis": "Valkey"}
 _WARM_SHARE = 0.4  # of the patience with environments that were just registered
 _DRAIN_S = 20.0  # a little more than the services give themselves
@@ -183,7 +183,8 @@ class Supervisor:
             raise EmbeddedError(f"the step {name!r} failed; {log} says:\n{log_tail(log)}")
 
     def _service_job(self, spec: ServiceSpec) -> Job:
-        environ = service_environ(spec, self._addresses(), self._data)
+        assert self._servers is not None, "services start after the servers"
+        environ = service_environ(spec, self._addresses(), self._data, leaf_url=self._servers.leaf_url)
         return Job(spec.name, spec.module, environ, self._data.log_of(spec.name), self._title(spec.name))
 
     def _dispatcher_job(self, item: LocalEnvironment) -> Job:
@@ -266,6 +267,7 @@ class Supervisor:
             "data": str(self._data.root),
             "control": str(self._data.control_socket),
             "natsUrl": self._servers.nats_url if self._servers else "",
+            "natsLeafUrl": self._servers.leaf_url if self._servers else "",
             "urls": {spec.name: self._url(spec.name) for spec in self._options.services},
             "services": {
                 name: {"pid": keeper.pid, "port": self._ports.get(name, 0), "state": str(keeper.state)}

@@ -8,6 +8,7 @@ import typer
 from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
 from landbridge.cli.instance import data_directory, find
+from landbridge.cli.leaf_site import write_leaf_site
 from landbridge.cli.options import Context, Data, Reason
 from landbridge.cli.running import call
 
@@ -58,15 +59,21 @@ def join(
         ),
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="End credentials that were given before.")] = False,
+    leaf: Annotated[bool, typer.Option("--leaf", help="The site has its own NATS, which connects here.")] = False,
     data: Data = None,
     context: Context = "",
 ) -> None:
     """Make an environment's credentials and start its dispatcher.
 
     With an instance on this machine the dispatcher runs here, supervised. For a remote instance, or with --into, the
-    files are written and the command to start it is printed.
+    files are written and the command to start it is printed. With --leaf these are the files of a NATS of the site's
+    own, which keeps orders and reports while the link is cut, and of a dispatcher that speaks with that NATS alone.
     """
     text = _bindings(bindings)
+    if leaf:
+        answer = call(data, context, lambda client: client.join(name, replace=replace, leaf=True))
+        write_leaf_site(name, answer, text, into or Path(name))
+        return
     instance = find(data, context)
     here = instance.data is not None and into is None
     if here and not text and not (data_directory(instance.data) / "environments" / name / "bindings.yaml").exists():

@@ -289,10 +289,14 @@ class HttpClient:
         path = f"/v1/environments/{quote(environment, safe='')}/{action}"
         return dict(await self.transport.json("POST", path, repeatable=True, json={"reason": reason}) or {})
 
-    async def join(self, environment: str, *, replace: bool = False) -> dict[str, Any]:
-        """Make credentials for an environment's dispatcher; they are shown once. `replace` ends earlier ones."""
+    async def join(self, environment: str, *, replace: bool = False, leaf: bool = False) -> dict[str, Any]:
+        """Make credentials for an environment's dispatcher; they are shown once. `replace` ends earlier ones.
+
+        `leaf`: for a site with its own NATS; then they are that NATS's, and the dispatcher needs none of the centre.
+        """
         path = f"/v1/environments/{quote(environment, safe='')}/join"
-        return dict(await self.transport.json("POST", path, json={"replace": replace}))
+        body = {"replace": replace, **({"leaf": True} if leaf else {})}
+        return dict(await self.transport.json("POST", path, json=body))
 
     async def create_access(
         self, name: str, project: str, role: str = "submitter", *, replace: bool = False

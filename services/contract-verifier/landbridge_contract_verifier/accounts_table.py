@@ -13,13 +13,14 @@ State = Literal["wanted", "ready", "ending", "ended"]
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """One account. `since`: when this generation began."""
+    """One account. `since`: when this generation began. `leaf`: its site has its own NATS, and only that connects."""
 
     kind: Kind
     name: str
     generation: int
     state: State
     since: datetime
+    leaf: bool = False
 
 
 async def want(tx: Tx, kind: Kind, name: str, now: datetime) -> None:
@@ -28,7 +29,7 @@ async def want(tx: Tx, kind: Kind, name: str, now: datetime) -> None:
         """
         insert into account (kind, name, generation, state, since) values ($1, $2, 1, 'wanted', $3)
         on conflict (kind, name) do update
-        set generation = account.generation + 1, state = 'wanted', since = $3
+        set generation = account.generation + 1, state = 'wanted', since = $3, leaf = false
         where account.state in ('ending', 'ended')
         """,
         kind,
@@ -51,7 +52,9 @@ async def end(tx: Tx, kind: Kind, name: str, now: datetime) -> None:
 async def locked(tx: Tx, kind: Kind, name: str) -> Account | None:
     """Return an account, locked: whoever pushes its JWT must hold it, so that no older one is pushed later."""
     row = await tx.fetchrow(
-        "select kind, name, generation, state, since from account where kind = $1 and name = $2 for update", kind, name
+        "select kind, name, generation, state, since, leaf from account where kind = $1 and name = $2 for update",
+        kind,
+        name,
     )
     return Account(**dict(row)) if row is not None else None
 
@@ -65,6 +68,28 @@ async def every(tx: Tx, *states: State) -> list[tuple[Kind, str]]:
 
 async def set_state(tx: Tx, account: Account, state: State) -> None:
     await tx.execute("update account set state = $3 where kind = $1 and name = $2", account.kind, account.name, state)
+
+
+async def set_leaf(tx: Tx, account: Account, *, leaf: bool) -> None:
+    """Change the way in which an environment connects; it has to be pushed."""
+    await tx.execute(
+        "update account set leaf = $3, state = 'wanted' where kind = $1 and name = $2", account.kind, account.name, leaf
+    )
+
+
+async def has_users(tx: Tx, account: Account) -> bool:
+    """Tell whether somebody holds credentials of the account's present generation."""
+    row = await tx.fetchrow(
+        """
+        select exists (
+            select from account_user where kind = $1 and account = $2 and generation = $3 and revoked_at is null
+        ) as found
+        """,
+        account.kind,
+        account.name,
+        account.generation,
+    )
+    return bool(row and row["found"])
 
 
 async def revoked(tx: Tx, account: Account) -> Mapping[str, int]:

@@ -24,9 +24,10 @@ T = TypeVar("T")
 
 
 class JoinAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The body of a join. `replace`: credentials that were given before end at once."""
+    """The body of a join. `replace`: credentials that were given before end at once. `leaf`: for a site's own NATS."""
 
     replace: bool = False
+    leaf: bool = False
 
 
 def add_routes(app: FastAPI, service: "ContractVerifierService") -> None:
@@ -66,20 +67,39 @@ async def _body(request: Request, kind: type[T]) -> T:
 
 
 async def _join(service: "ContractVerifierService", name: str, asked: JoinAsked, by: str) -> dict[str, Any]:
+    await _choose_way(service, name, asked)
     account = await _ready(service, "environment", name)
     user: accounts.IssuedUser | None = None
     if service.provisioner.keys is not None:
-        user = accounts.environment_user(service.provisioner.keys, name, account.generation)
+        make = accounts.leaf_user if asked.leaf else accounts.environment_user
+        user = make(service.provisioner.keys, name, account.generation)
         async with service.database.transaction() as tx:
             await _issue(tx, account, user, by, service, replace=asked.replace)
         service.provisioner.wake()
-    log.info("environment joined", environment=name, by=by, user=user.public if user else "")
+    log.info("environment joined", environment=name, by=by, user=user.public if user else "", leaf=asked.leaf)
     return {
         "environment": name,
         "creds": user.credentials if user else "",
         "user": user.public if user else "",
         "natsUrl": service.verifier_settings.advertised_nats_url,
+        **({"leafUrl": service.verifier_settings.nats_leaf_url} if asked.leaf else {}),
     }
+
+
+async def _choose_way(service: "ContractVerifierService", name: str, asked: JoinAsked) -> None:
+    """Settle whether an environment's dispatcher connects, or its site's own NATS. Raises ProblemError 409."""
+    if asked.leaf and (service.provisioner.keys is None or not service.verifier_settings.nats_leaf_url):
+        detail = "this instance takes no sites with their own NATS: expected LANDBRIDGE_NATS_LEAF_URL, found none"
+        raise ProblemError(409, "Not offered", detail)
+    async with service.database.transaction() as tx:
+        account = await accounts_table.locked(tx, "environment", name)
+        if account is None or account.leaf == asked.leaf:
+            return
+        if await accounts_table.has_users(tx, account) and not asked.replace:
+            now, then = ("with its own NATS", "without") if account.leaf else ("without a NATS of its own", "with one")
+            detail = f"{name} has joined {now}; to let it join {then}, ending the credentials given before: --replace"
+            raise ProblemError(409, "Joined in another way", detail)
+        await accounts_table.set_leaf(tx, account, leaf=asked.leaf)
 
 
 async def _issue(

@@ -12,7 +12,7 @@ from landbridge.bus.accounts import Issuer, Keys, Kind
 from landbridge.bus.connection import Bus
 from landbridge.bus.declare import declare_durable, delete_durable
 from landbridge.bus.errors import BusError
-from landbridge.bus.streams import environment_durable
+from landbridge.bus.streams import environment_durable, leaf_durable
 from landbridge.runtime import logs
 from landbridge.store import Database, StoreError, Tx
 from landbridge_contract_verifier import accounts_table
@@ -79,7 +79,9 @@ class Provisioner:
         if account.kind == "environment":
             # A name used again must not meet the commands of its earlier life.
             since = account.since if account.generation > 1 else None
-            await declare_durable(self._bus, environment_durable(account.name, since))
+            ways = (environment_durable(account.name, since), leaf_durable(account.name, since))
+            await declare_durable(self._bus, ways[account.leaf])
+            await delete_durable(self._bus, ways[not account.leaf])
         if account.state != "ready":
             await accounts_table.set_state(tx, account, "ready")
             log.info("account is ready", kind=account.kind, name=account.name, generation=account.generation)
@@ -89,12 +91,15 @@ class Provisioner:
             await self._issuer.push(accounts.tombstone(self.keys, account.kind, account.name, account.generation))
         if account.state == "ending":
             if account.kind == "environment":
-                await delete_durable(self._bus, environment_durable(account.name))
+                for durable in (environment_durable(account.name), leaf_durable(account.name)):
+                    await delete_durable(self._bus, durable)
             await accounts_table.set_state(tx, account, "ended")
             log.info("account has ended", kind=account.kind, name=account.name, generation=account.generation)
 
     async def _token(self, tx: Tx, account: Account, keys: Keys) -> str:
         revoked = await accounts_table.revoked(tx, account)
         if account.kind == "environment":
-            return accounts.environment_account(keys, account.name, account.generation, revoked=revoked)
+            return accounts.environment_account(
+                keys, account.name, account.generation, revoked=revoked, leaf=account.leaf
+            )
         return accounts.project_account(keys, account.name, account.generation, revoked=revoked)

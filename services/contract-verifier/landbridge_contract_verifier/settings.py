@@ -13,6 +13,8 @@ class VerifierSettings(Settings):
 
     keys_dir: Path | None = None
     nats_public_url: str = ""
+    nats_leaf_url: str = ""
+    """Where sites with their own NATS connect; empty: the broker takes none."""
     probe_connection_seconds: int = Field(default=15, ge=1)
     probe_class_seconds: int = Field(default=60, ge=1)
     probe_runtime_seconds: int = Field(default=60, ge=1)
