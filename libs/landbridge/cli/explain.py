@@ -1,4 +1,4 @@
-"""The table of `explain`: one row per environment with verdict, violated rules and score, then the scores in detail."""
+"""The tables of `explain` and `plan`: each environment with verdict, violated rules, score; then scores in detail."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,30 +14,37 @@ _ROUTES = {
     "emergency-override": "a person forced it",
 }
 _NAMES_WIDTH, _SCORE_WIDTH = 32, 22  # columns of a terminal
+_NOWHERE = {
+    "unplaceable": "nowhere: no environment can run it as things stand",
+    "not-now": "nowhere now: what is in the way may pass by itself",
+}
 _KINDS = {"never": "never", "not-now": "not now", "misconfigured": "misconfigured"}
 
 
 def show(found: Mapping[str, Any], name: str) -> None:
-    """Print an explanation."""
-    decision, waiting = found.get("decision") or {}, found.get("waiting") or {}
-    environments = found.get("environments") or []
+    """Print an explanation: what was decided, and how it stands now."""
+    decision, now = found.get("decision") or {}, found.get("now") or {}
     route = str(decision.get("route") or "")
+    waits = bool(found.get("waiting")) or found.get("phase") in ("accepted", "queued", "retrying")
     output.fields(
         [
             ("Operation", f"{found.get('operation')}  {name}".strip()),
             ("Phase", found.get("phase")),
             ("Chosen", _chosen(decision, found)),
             ("Route", f"{route}: {_ROUTES[route]}" if route in _ROUTES else route),
-            ("Waits for", _waits(waiting)),
+            ("Waits for", _waits(found.get("waiting") or {}, now) if waits else ""),
+            *(_turn(now) if waits else ()),
             (
                 "Decided",
                 f"{output.clock(str(decision.get('at')))}, policy {decision.get('policyVersion') or 'default'}"
                 if decision
                 else "",
             ),
+            ("Now", found.get("nowMissing") if waits and not now else ""),
         ]
     )
     print()
+    environments = (now.get("environments") if waits else None) or found.get("environments") or []
     if not environments:
         print(
             "No environment was judged yet."
@@ -45,6 +52,57 @@ def show(found: Mapping[str, Any], name: str) -> None:
             else "Nothing is recorded about environments."
         )
         return
+    _table(environments)
+    _scores(environments)
+    if not waits:
+        _differs(environments, now.get("environments") or ())
+    _nearest(now.get("nearestMiss") or found.get("nearestMiss"))
+
+
+def show_plan(plan: Mapping[str, Any]) -> None:
+    """Print where an operation would run and why not elsewhere."""
+    environments = plan.get("environments") or []
+    output.fields(
+        [
+            ("Operation", f"{plan.get('name')}  project {plan.get('project')}, queue {plan.get('queue')}"),
+            ("Goes to", _goes(plan)),
+            ("Waits for", _waits({}, plan)),
+            *_turn(plan),
+        ]
+    )
+    print()
+    if not environments:
+        print("No environment is registered; register one: landbridge env register FILE")
+        return
+    _table(environments)
+    _scores(environments)
+    _nearest(plan.get("nearestMiss"))
+
+
+def _goes(plan: Mapping[str, Any]) -> str:
+    likely, environments = plan.get("likely") or {}, plan.get("environments") or []
+    if not plan.get("eligible"):
+        return _NOWHERE.get(str(plan.get("condition")), "nowhere now")
+    eligible = sum(bool(item.get("eligible")) for item in environments)
+    told = f"{likely.get('environment')}, " + (
+        f"best of {eligible} that can run it" if eligible > 1 else "the only one that can run it"
+    )
+    if likely.get("route") == "overflow":
+        told = f"{likely.get('environment')}, because {', '.join(likely.get('full') or ['a better one'])} has no room"
+    equals = likely.get("equals") or ()
+    return f"{told}; {', '.join(equals)} would do as well, chance decides" if equals else told
+
+
+def _turn(now: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    place, forecast = now.get("place") or {}, now.get("forecast") or {}
+    waits = bool(now.get("waits")) or (place.get("length") or 0) > 1
+    return [
+        ("Place", f"{place.get('place')} of {place.get('length')} in queue {now.get('queue')}" if waits else ""),
+        ("When", forecast.get("text")),
+    ]
+
+
+def _table(environments: Any) -> None:
     columns = [
         Column("ENVIRONMENT"),
         Column("CONTRACT", right=True, wide=100),
@@ -53,8 +111,18 @@ def show(found: Mapping[str, Any], name: str) -> None:
         Column("WHY", fold=True),
     ]
     output.table(columns, (_row(item) for item in environments))
-    _scores(environments)
-    _nearest(found.get("nearestMiss"))
+
+
+def _differs(recorded: Any, now: Any) -> None:
+    """Tell which verdicts would be others today: work that was placed keeps its place, the next round may differ."""
+    before = {str(item.get("environment")): verdict(item) for item in recorded}
+    changed = [item for item in now if verdict(item) != before.get(str(item.get("environment")), "not known then")]
+    if changed:
+        print("\nJudged again now:")
+    for item in changed:
+        was = before.get(str(item.get("environment")), "not known then")
+        why = "; ".join(map(violated, item.get("violations") or ()))
+        print(f"  {item.get('environment')}: {verdict(item)}, was {was}{f' ({why})' if why else ''}")
 
 
 def _chosen(decision: Mapping[str, Any], found: Mapping[str, Any]) -> str:
@@ -63,23 +131,33 @@ def _chosen(decision: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     return f"{environment} (round {number})" if environment and number > 1 else environment
 
 
-def _waits(waiting: Mapping[str, Any]) -> str:
-    if not waiting:
+def _waits(waiting: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return what it waits for: its turn as it is now, else what it was told last."""
+    turn = now.get("waits") or {}
+    if turn:
+        return f"{turn.get('reason')}: {turn.get('message')}"
+    if not waiting or now.get("eligible"):
         return ""
     reason = str(waiting.get("condition") or waiting.get("reason") or "")
     return ": ".join(part for part in (reason, str(waiting.get("message") or "")) if part)
 
 
 def _row(item: Mapping[str, Any]) -> list[Any]:
-    violations = item.get("violations") or []
     score = item.get("score")
+    why = [*map(violated, item.get("violations") or ()), *_mending(item)]
     return [
         f"{item.get('environment')}{' *' if item.get('chosen') else ''}",
         item.get("contractVersion") or "",
         verdict(item),
         "" if score is None else f"{score:.3f}",
-        "\n".join(map(violated, violations)),
+        "\n".join(why),
     ]
+
+
+def _mending(item: Mapping[str, Any]) -> list[str]:
+    """Return a line about the one change after which it would fit; what takes several is told of the nearest only."""
+    change = item.get("change") or {}
+    return [f"-> would fit: {change['text']}"] if change.get("text") else []
 
 
 def verdict(item: Mapping[str, Any]) -> str:
@@ -137,9 +215,9 @@ def _score_row(name: str, ranked: list[Mapping[str, Any]]) -> list[Any]:
 def _measured(each: Mapping[str, Any]) -> str:
     if each.get("unknown") or each.get("value") is None:
         return f"unknown → {float(each.get('normalised') or 0):.2f}"
-    return f"{float(each['value']):.4g} {each.get('unit') or ''} → {float(each.get('normalised') or 0):.2f}".replace(
-        "  ", " "
-    )
+    value, unit = float(each["value"]), str(each.get("unit") or "")
+    told = f"{value:.6f}".rstrip("0") if 0 < abs(value) < 0.001 else f"{value:.4g}"
+    return f"{told} {unit} → {float(each.get('normalised') or 0):.2f}".replace("  ", " ")
 
 
 def _nearest(miss: Mapping[str, Any] | None) -> None:
@@ -150,4 +228,10 @@ def _nearest(miss: Mapping[str, Any] | None) -> None:
         "not-now": "it may fit later without anybody changing anything",
         "misconfigured": "somebody has to repair or configure something there",
     }
-    print(f"\nNearest: {miss.get('environment')}; {hopes.get(str(miss.get('hope')), '')}".rstrip("; "))
+    changes = [str(each["text"]) for each in miss.get("changes") or () if each]
+    told = hopes.get(str(miss.get("hope")), "")
+    if len(changes) == 1:
+        told = f"would fit after one change: {changes[0]}"
+    elif changes:
+        told = f"would fit after {len(changes)} changes: {', and '.join(changes)}"
+    print(f"\nNearest: {miss.get('environment')}; {told}".rstrip("; "))

@@ -12,6 +12,7 @@ from landbridge.cli import (
     documents,
     environments,
     operations,
+    plan,
     recover,
     render,
     server,
@@ -50,6 +51,7 @@ def landbridge(
 server.add_to(app)
 documents.add_to(app)
 render.add_to(app)
+plan.add_to(app)
 submit.add_to(app)
 operations.add_to(app)
 decisions.add_to(app, environments.app)

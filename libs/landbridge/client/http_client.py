@@ -103,6 +103,17 @@ class HttpClient:
         answer = await self.transport.json("POST", "/v1/validate", repeatable=True, content=body, headers=headers)
         return dict(answer or {})
 
+    async def plan(self, document: Source) -> dict[str, Any]:
+        """Return where an operation would run and when, by what is known now; nothing is stored.
+
+        Every environment with verdict, violations and scores, the likely one, the place in the queue, a forecast, and
+        where none can run it the nearest with the one change that would help. Raises InvalidError with every problem.
+        """
+        body = document_bytes(document)
+        headers = {"Content-Type": content_type(body)}
+        answer = await self.transport.json("POST", "/v1/plan", repeatable=True, content=body, headers=headers)
+        return dict(answer)
+
     async def retry(self, operation: str) -> Submitted:
         """Submit an ended operation once more; the new one says which it repeats."""
         path = f"/v1/operations/{await self.resolve(operation)}/retry"
@@ -206,6 +217,12 @@ class HttpClient:
         path = f"/v1/operations/{await self.resolve(operation)}/explanation"
         answer: dict[str, Any] = await self.transport.json("GET", path)
         return answer
+
+    async def replay(self, operation: str, *, round_: int = 0) -> dict[str, Any]:
+        """Return a round's decision (0: the latest), made again from its recorded inputs and compared."""
+        path = f"/v1/operations/{await self.resolve(operation)}/replay"
+        params = {"round": str(round_)} if round_ else None
+        return dict(await self.transport.json("GET", path, params=params))
 
     async def logs(self, operation: str, *, offset: int = 0, tail: int = 0) -> LogChunk:
         """Return a piece of the log, read live from the environment and never stored in the centre."""

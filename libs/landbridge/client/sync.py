@@ -64,6 +64,12 @@ class Client:
     def submit_many(self, items: Sequence[Submission | Source]) -> list[Submitted | Refused]:
         return self._wait(self._client.submit_many(items))
 
+    def plan(self, document: Source) -> dict[str, Any]:
+        return self._wait(self._client.plan(document))
+
+    def replay(self, operation: str, *, round_: int = 0) -> dict[str, Any]:
+        return self._wait(self._client.replay(operation, round_=round_))
+
     def validate(self, document: Source) -> list[Problem]:
         return self._wait(self._client.validate(document))
 

@@ -37,7 +37,6 @@ _RECOVERY = re.compile(
     r"recovery/(republish/)?(?P<service>intake|eligibility|ranking|coordinator|contract-verifier|lineage)$"
 )
 _TO_RANKING = re.compile(r"ranking/")
-_TO_LINEAGE_WRITE = re.compile(r"plan$")
 
 
 def owner_of(method: str, path: str, settings: DashboardSettings) -> str:
@@ -55,7 +54,7 @@ def owner_of(method: str, path: str, settings: DashboardSettings) -> str:
         return settings.ranking_url
     if method in _READ:
         return settings.intake_url if _TO_INTAKE_READ.match(path) else settings.lineage_url
-    return settings.lineage_url if _TO_LINEAGE_WRITE.match(path) else settings.intake_url
+    return settings.intake_url
 
 
 def _passed_headers(request: Request) -> dict[str, str]:

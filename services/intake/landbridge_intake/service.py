@@ -16,6 +16,7 @@ from landbridge_intake.accept import Acceptor
 from landbridge_intake.commit import Committer
 from landbridge_intake.documents_api import add_document_routes
 from landbridge_intake.operations_api import add_operation_routes
+from landbridge_intake.plan_api import add_plan_route
 from landbridge_intake.prepare import Preparer
 from landbridge_intake.repair import repair_catalogue
 from landbridge_intake.settings import IntakeSettings
@@ -60,6 +61,7 @@ class IntakeService(Service):
     def routes(self, app: FastAPI) -> None:
         add_operation_routes(app, self)
         add_document_routes(app, self)
+        add_plan_route(app, self)
         republish.add_route(app, self)
 
     async def prepare(self) -> None:

@@ -8,16 +8,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
 
+import msgspec
 from fastapi import Depends, FastAPI, Query
 
+from landbridge.runtime.asking import ask
 from landbridge.runtime.auth import ALL_PROJECTS, Principal, Role
 from landbridge.runtime.problems import ProblemError
 from landbridge.schema.wire.event_v1 import Phase
+from landbridge.schema.wire.request_v1 import ReplayRequest
 from landbridge_lineage import counts, reads, views
 from landbridge_lineage.attempts import placements
 from landbridge_lineage.explain import explanation
+from landbridge_lineage.now import now_of
 from landbridge_lineage.openlineage import export
 from landbridge_lineage.reads import Cursor, Wanted
+from landbridge_lineage.replaying import replay_answer
 from landbridge_lineage.state import State
 
 if TYPE_CHECKING:
@@ -126,8 +131,18 @@ def _operation_routes(app: FastAPI, service: "LineageService", Viewer: Any) -> N
     async def explain(
         principal: Viewer, operation: str, round_: Annotated[int, Query(alias="round", ge=0)] = 0
     ) -> dict[str, Any]:
-        """Return every environment's verdict rule by rule, scores, route, what it waits for, the nearest miss."""
+        """Return every environment's verdict rule by rule, scores, route, what it waits for, the nearest miss.
+
+        Without a round also how it stands `now`: place in the queue, forecast, every environment judged again.
+        """
         return await explained(service, await visible(service, principal, operation), round_)
+
+    @app.get("/v1/operations/{operation}/replay")
+    async def replay(
+        principal: Viewer, operation: str, round_: Annotated[int, Query(alias="round", ge=0)] = 0
+    ) -> dict[str, Any]:
+        """Return a round's decision (0: the latest), made again from its recorded inputs and compared."""
+        return await replayed(service, await visible(service, principal, operation), round_)
 
     @app.get("/v1/lineage/{operation}")
     async def lineage(principal: Viewer, operation: str) -> list[dict[str, Any]]:
@@ -140,7 +155,8 @@ def _operation_routes(app: FastAPI, service: "LineageService", Viewer: Any) -> N
 async def explained(service: "LineageService", state: State, round_: int) -> dict[str, Any]:
     """Return the explanation of a round (0: the latest), from what is recorded about it."""
     db = service.database
-    rounds = reads.rounds(await reads.facts(db, state.operation))
+    known = await reads.facts(db, state.operation)
+    rounds = reads.rounds(known)
     number = round_ or max((each.round for each in rounds), default=0)
     shown = next((each for each in rounds if each.round == number), None)
     decision = await reads.decision(db, shown.decision_id) if shown and shown.decision_id else None
@@ -151,7 +167,24 @@ async def explained(service: "LineageService", state: State, round_: int) -> dic
     assessment = await reads.assessment(db, assessment_id) if assessment_id else None
     if assessment is not None and decision is None and not round_:
         assessment = await reads.latest_of_class(db, assessment.requirement_class) or assessment
-    return explanation(state, rounds, shown, assessment, decision)
+    answer = explanation(state, rounds, shown, assessment, decision)
+    return answer if round_ else {**answer, **await now_of(service, state, known, assessment)}
+
+
+async def replayed(service: "LineageService", state: State, round_: int) -> dict[str, Any]:
+    """Return a decision made again. Raises ProblemError 404 where there is none, 503 if ranking is not reached."""
+    db = service.database
+    decided = [each for each in reads.rounds(await reads.facts(db, state.operation)) if each.decision_id]
+    shown = next((each for each in reversed(decided) if round_ in (0, each.round)), None)
+    if shown is None:
+        where = f"in round {round_}" if round_ else "yet"
+        raise ProblemError(404, "Not found", f"operation {state.operation}: nothing was decided {where}")
+    question = ReplayRequest(decision=shown.decision_id, operation=state.operation)
+    reply = await ask(service.bus, "ranking", "replay", question)
+    if not reply.found:
+        raise ProblemError(404, "Not found", f"{reply.message}; ranking keeps decisions for three weeks")
+    again = msgspec.json.decode(reply.json)
+    return replay_answer(state.operation, shown, await reads.assessment(db, again["assessmentId"]), again)
 
 
 def _environment_routes(app: FastAPI, service: "LineageService", Viewer: Any) -> None:  # noqa: N803 - a type

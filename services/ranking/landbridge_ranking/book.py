@@ -94,7 +94,7 @@ class Book:
         entry = self._entries[key]
         stamp = (entry.assessment.id, self.view.shape_revision, self.rankings.version)
         if entry.plan is None or entry.stamp != stamp:
-            entry.plan = self._make(entry)
+            entry.plan = self.plan_of(entry)
             entry.stamp = stamp
         return entry.plan
 
@@ -120,7 +120,8 @@ class Book:
 
     # -- making plans -------------------------------------------------------------------------------------------------
 
-    def _make(self, entry: Entry) -> Plan:
+    def plan_of(self, entry: Entry) -> Plan:
+        """Make the plan of a class by the verdict of an entry, whether the book knows it or not."""
         catalogue, requirements = self.view.catalogue, entry.requirements
         policy = policy_for(requirements, catalogue)
         eligible = self._candidates(entry.assessment.environments, hopeful=False)

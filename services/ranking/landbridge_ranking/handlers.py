@@ -46,7 +46,7 @@ class RankingHandler:
         now = self._clock.wall()
         desk.refresh(now)
         results = Results(desk, self._encoder, now)
-        self._release(work, results)
+        self._release(work, results, now)
         arrived = await self._arrive(tx, work, now)
         results.admitted = desk.admission.admit(now, MOST_ADMITTED)
         events = await results.write(tx, arrived)
@@ -55,7 +55,7 @@ class RankingHandler:
 
     # -- what happened ------------------------------------------------------------------------------------------------
 
-    def _release(self, work: Work, results: Results) -> None:
+    def _release(self, work: Work, results: Results, now: datetime) -> None:
         """Give back what ended or was freed, and note how it went."""
         desk = self._desk
         for operation, round_ in work.freed:
@@ -76,6 +76,8 @@ class RankingHandler:
             if charge is None:
                 continue
             desk.observations.ended(charge.environment, event.reason)
+            if admitted_at is not None:
+                desk.observations.held(charge.environment, charge.queue, (now - admitted_at).total_seconds())
             if admitted_at is not None and event.report is not None and event.report.started_at is not None:
                 delay = event.report.started_at - admitted_at
                 desk.observations.started(charge.environment, delay.total_seconds())

@@ -12,6 +12,7 @@ from landbridge.domain.preferences import Observed
 
 STARTS: Final = 20
 ATTEMPTS: Final = 50
+ENDS: Final = 50
 # Rankings follow what is observed, and every decision names what it followed: not more often than this.
 SNAPSHOT_EVERY: Final = timedelta(seconds=10)
 # Reasons of the coordinator that are the environment's doing, not the workload's.
@@ -32,10 +33,14 @@ FAULTS: Final = frozenset(
 
 
 class _Seen(msgspec.Struct):
-    """The last starts in seconds of delay, and the last attempts: True where the environment let one down."""
+    """The last starts in seconds of delay, and the last attempts: True where the environment let one down.
+
+    `lasted` is how many seconds the last operations of each queue held their place.
+    """
 
     delays: list[float] = []
     failures: list[bool] = []
+    lasted: dict[str, list[float]] = {}
 
 
 class Observations:
@@ -44,6 +49,7 @@ class Observations:
     def __init__(self) -> None:
         self._delays: dict[str, deque[float]] = {}
         self._failures: dict[str, deque[bool]] = {}
+        self._lasted: dict[tuple[str, str], deque[float]] = {}
         self._changed: set[str] = set()
         self._taken_at: datetime | None = None
 
@@ -56,6 +62,16 @@ class Observations:
         """Note that an attempt ended."""
         self._failures.setdefault(environment, deque(maxlen=ATTEMPTS)).append(reason in FAULTS)
         self._changed.add(environment)
+
+    def held(self, environment: str, queue: str, seconds: float) -> None:
+        """Note how long an operation held its place there, from admission to its end."""
+        self._lasted.setdefault((environment, queue), deque(maxlen=ENDS)).append(round(max(seconds, 0.0), 3))
+        self._changed.add(environment)
+
+    @property
+    def lasted(self) -> dict[tuple[str, str], tuple[float, ...]]:
+        """How long the last operations held their places, in seconds, by environment and queue."""
+        return {place: tuple(values) for place, values in self._lasted.items()}
 
     def due(self, now: datetime) -> bool:
         """Tell whether it is time for a new snapshot."""
@@ -75,11 +91,12 @@ class Observations:
 
     def dump(self) -> dict[str, bytes]:
         """Return the windows by environment, to be kept."""
-        names = sorted({*self._delays, *self._failures})
-        return {
-            name: msgspec.json.encode(_Seen(list(self._delays.get(name, ())), list(self._failures.get(name, ()))))
-            for name in names
-        }
+        names = sorted({*self._delays, *self._failures, *(environment for environment, _ in self._lasted)})
+        return {name: msgspec.json.encode(self._seen(name)) for name in names}
+
+    def _seen(self, name: str) -> _Seen:
+        lasted = {queue: list(values) for (environment, queue), values in self._lasted.items() if environment == name}
+        return _Seen(list(self._delays.get(name, ())), list(self._failures.get(name, ())), lasted)
 
     def load(self, kept: Mapping[str, bytes]) -> None:
         """Take on windows that were kept."""
@@ -87,6 +104,8 @@ class Observations:
             seen = msgspec.json.decode(body, type=_Seen)
             self._delays[name] = deque(seen.delays, maxlen=STARTS)
             self._failures[name] = deque(seen.failures, maxlen=ATTEMPTS)
+            for queue, values in seen.lasted.items():
+                self._lasted[name, queue] = deque(values, maxlen=ENDS)
 
 
 def _rounded(value: float) -> float:

@@ -71,12 +71,13 @@ async def standing(tx: Tx, operation: str) -> dict[str, Any] | None:
     return {**dict(row), "amounts": _amounts.decode(row["amounts"])} if row is not None else None
 
 
-async def placed_by(tx: Tx, decision: str) -> list[tuple[str, Placed]]:
-    """Return operations whose last placement rests on a decision, with their projects."""
+async def placed_by(tx: Tx, decision: str, operation: str | None = None) -> list[tuple[str, Placed]]:
+    """Return operations, or the one that is named, whose last placement rests on a decision, with their projects."""
     rows = await tx.fetch(
-        """select project, operation, round, previous, held_out from charge where decision = $1
-           order by operation limit $2""",
+        """select project, operation, round, previous, held_out from charge
+           where decision = $1 and ($3::uuid is null or operation = $3) order by operation limit $2""",
         decision,
         MOST_PLACED,
+        operation,
     )
     return [(row[0], Placed(str(row[1]), row[2], row[3], row[4])) for row in rows]

@@ -15,6 +15,7 @@ from landbridge.runtime.loop import Loop
 from landbridge.runtime.service import Service, Subscription
 from landbridge.runtime.settings import Settings
 from landbridge_ranking.api import add_routes
+from landbridge_ranking.asks import Asks
 from landbridge_ranking.book import Book
 from landbridge_ranking.desk import Desk
 from landbridge_ranking.election import Election
@@ -94,7 +95,8 @@ class RankingService(Service):
         turns = asyncio.create_task(self._nudge.run(), name="turns")
         lost = asyncio.create_task(deposed.wait(), name="deposed")
         try:
-            done, _ = await asyncio.wait({taking, turns, lost}, return_when=asyncio.FIRST_COMPLETED)
+            async with Asks(self).answering():
+                done, _ = await asyncio.wait({taking, turns, lost}, return_when=asyncio.FIRST_COMPLETED)
             for task in done - {lost}:
                 task.result()
         finally:

@@ -12,8 +12,9 @@ from landbridge.domain import claims
 from landbridge.domain.candidate import Candidate, Control
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.eligibility import judge
-from landbridge.domain.near_miss import Change, near_misses, single_change
+from landbridge.domain.near_miss import Change, NearMiss, changes, near_misses
 from landbridge.domain.requirements import RequirementClass
+from landbridge.domain.violation import Kind, Violation
 from support.deciding import CONNECTED, NOW, a_catalogue, a_contract, an_environment, an_operation, merged, proof
 
 GANGS = replace(CONNECTED, features=CONNECTED.features | {"type.distributed-job"})
@@ -27,7 +28,7 @@ def gpus(count: int, **more: Any) -> dict[str, Any]:
 def change(operation: RequirementClass, environment: Candidate) -> Change | None:
     verdict = judge(operation.requirements, environment, CONSTRAINTS, NOW)
     assert verdict.violations
-    return single_change(operation.requirements, environment, verdict, NOW)
+    return NearMiss(verdict, changes(operation.requirements, environment, verdict, NOW)).change
 
 
 def eligible(operation: RequirementClass, environment: Candidate) -> bool:
@@ -143,9 +144,21 @@ def test_where_only_the_environment_can_change_its_next_step_is_told() -> None:
     assert stale.path == ""
 
 
-def test_two_things_in_the_way_have_no_single_change() -> None:
+def test_of_several_things_in_the_way_each_has_its_change_tried_on_top_of_the_others() -> None:
     paused = an_environment(control=Control(paused=True))
-    assert change(an_operation(**gpus(1)), paused) is None
+    operation = an_operation(resources={"accelerator": {"class": "gpu-80gb"}, "requests": {"cpu": "65"}})
+    assert change(operation, paused) is None
+    verdict = judge(operation.requirements, paused, CONSTRAINTS, NOW)
+    found = changes(operation.requirements, paused, verdict, NOW)
+    assert [each.path for each in found] == ["spec.resources.accelerator", "spec.resources.requests.cpu", ""]
+    assert "landbridge env resume onprem-a" in found[2].text
+
+
+def test_where_nothing_is_known_to_help_nothing_is_told() -> None:
+    environment = an_environment(control=Control(paused=True))
+    verdict = judge(an_operation().requirements, environment, CONSTRAINTS, NOW)
+    later = Violation("of-a-later-release", "unheard-of", Kind.NEVER, "a", "b")
+    assert changes(an_operation().requirements, environment, verdict._replace(violations=(later,)), NOW) == ()
 
 
 def test_what_is_told_is_judged_by_every_rule() -> None:

@@ -1,0 +1,135 @@
+"""What would be decided about an operation now: every environment judged and scored, its turn, when it may start.
+
+The same code decides: the verdicts are those of `evaluate_eligibility`, the order is that of the book's plan, the turn
+that of the admission's own passes on a copy. Nothing is changed by asking.
+"""
+
+import asyncio
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from landbridge.domain.eligibility import evaluate_eligibility
+from landbridge.domain.forecast import Forecast, forecast, snapshot
+from landbridge.domain.limits import Limits
+from landbridge.domain.near_miss import NearMiss, near_misses
+from landbridge.domain.queues import Plan
+from landbridge.domain.requirements import RequirementClass, from_class_body
+from landbridge.domain.tickets import Ticket
+from landbridge.domain.verdict import Assessment, Outlook
+from landbridge_ranking import outlook
+from landbridge_ranking.book import Entry
+from landbridge_ranking.messages import Assessment as Read
+from landbridge_ranking.messages import Kind, Verdict
+
+if TYPE_CHECKING:
+    from landbridge.runtime.clock import Clock
+    from landbridge_ranking.desk import Desk
+
+# Copying more than this to look ahead would cost more than the answer is worth.
+MOST_WAITING: Final = 20_000
+# The id of an operation that is not submitted: equals are told apart by it, so the place among them is not certain.
+NOBODY: Final = str(UUID(int=0))
+
+
+class Planner:
+    """Answers for the replica that admits: only there is known who waits and what is held."""
+
+    def __init__(self, desk: "Desk", clock: "Clock") -> None:
+        self._desk = desk
+        self._clock = clock
+        self._one = asyncio.Semaphore(1)  # looking ahead takes a processor; askers take turns
+
+    async def plan(self, requirements: bytes, operation: str = "") -> dict[str, Any]:
+        """Return the answer as JSON has it. Raises msgspec.MsgspecError for requirements that cannot be read."""
+        async with self._one:
+            desk, now = self._desk, self._clock.wall()
+            desk.book.settle()
+            bucket = desk.admission.bucket_of(operation) if operation else None
+            asked = from_class_body(requirements)
+            if bucket is not None and bucket.key in desk.book:
+                asked = desk.book[bucket.key].requirement_class  # as its round has it
+            entry, assessment = self._judge(asked, now)
+            plan = desk.book.plan_of(entry)
+            misses = near_misses(asked.requirements, assessment.verdicts, desk.book.view.candidates, now)
+            ahead = await self._look_ahead(asked, plan, operation, assessment, now)
+            return self._answer(assessment, plan, misses, ahead, operation)
+
+    def _judge(self, asked: RequirementClass, now: datetime) -> tuple[Entry, Assessment]:
+        view = self._desk.book.view
+        candidates = (candidate for versions in view.candidates.values() for candidate in versions)
+        found = evaluate_eligibility(asked, candidates, now, inputs=view.inputs())
+        verdicts = tuple(
+            Verdict(
+                environment=verdict.environment,
+                contract_version=verdict.contract_version,
+                eligible=verdict.is_eligible,
+                valid_until=verdict.valid_until,
+                violations=tuple(Kind(violation.kind.value) for violation in verdict.violations),
+            )
+            for verdict in found.verdicts
+        )
+        read = Read(found.id, asked.key, now, asked.body, found.outlook.value, verdicts, found.inputs)
+        return Entry(asked, read, b""), found
+
+    async def _look_ahead(
+        self, asked: RequirementClass, plan: Plan, operation: str, assessment: Assessment, now: datetime
+    ) -> Forecast | None:
+        """Run the passes ahead; None where it holds a place, may run nowhere, or too many wait to look."""
+        desk = self._desk
+        held = bool(operation) and desk.admission.ledger.held_by(operation) is not None
+        if held or assessment.outlook is not Outlook.ELIGIBLE or len(desk.waiting) > MOST_WAITING:
+            return None
+        joining = None
+        if not operation or desk.admission.bucket_of(operation) is None:
+            operation = operation or NOBODY
+            joining = (asked.key, plan, Ticket(operation, 1, desk.next_position, now))
+        view = desk.book.view
+        limits = Limits(view.catalogue, view.capacity())
+        taken = snapshot(desk.admission, operation, joining, limits=limits, admitted_at=desk.admitted_at)
+        return await asyncio.to_thread(forecast, taken, desk.observations.lasted, now)
+
+    def _answer(
+        self,
+        assessment: Assessment,
+        plan: Plan,
+        misses: list[NearMiss],
+        ahead: Forecast | None,
+        operation: str,
+    ) -> dict[str, Any]:
+        cards = plan.order.ranking.cards if plan.order is not None else ()
+        likely = outlook.likely(plan, ahead)
+        changes = {miss.verdict.environment: miss for miss in misses}
+        return {
+            "at": assessment.at,
+            "requirementClass": assessment.requirement_class,
+            "project": plan.project,
+            "queue": plan.queue,
+            "eligible": assessment.outlook is Outlook.ELIGIBLE,
+            "condition": assessment.outlook.value,
+            "policyVersion": plan.policy,
+            "environments": outlook.environments(assessment, cards, likely, changes),
+            "likely": likely,
+            "nearestMiss": outlook.nearest(misses) if assessment.outlook is not Outlook.ELIGIBLE else None,
+            "place": self._place(plan, operation),
+            "waits": outlook.waits(ahead),
+            "forecast": outlook.told(ahead, plan, assessment, likely, busy=len(self._desk.waiting)),
+            "inputs": dict(assessment.inputs),
+        }
+
+    def _place(self, plan: Plan, operation: str) -> dict[str, Any] | None:
+        """Return the place in the queue by priority, then arrival; fair sharing may let others go first."""
+        admission = self._desk.admission
+        if operation and admission.ledger.held_by(operation) is not None:
+            return None
+        own = admission.waiting(operation) if operation else None
+        position = own.position if own is not None else self._desk.next_position
+        before = length = 0
+        for bucket in admission.buckets.values():
+            if bucket.plan.queue != plan.queue:
+                continue
+            length += len(bucket.tickets)
+            for ticket in bucket.tickets:
+                higher = bucket.plan.priority > plan.priority
+                before += higher or (bucket.plan.priority == plan.priority and ticket.position < position)
+        return {"place": before + 1, "length": length if own is not None else length + 1}

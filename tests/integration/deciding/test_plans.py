@@ -1,0 +1,174 @@
+"""Plans: what ranking answers beforehand is what is then decided; asking changes nothing."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from landbridge.bus import subjects
+from landbridge.bus.connection import Bus
+from landbridge.domain.classify import classify
+from landbridge.schema.wire.request_v1 import AskReply, PlanRequest, ReplayRequest
+from landbridge.store import Database
+from landbridge_eligibility.service import EligibilityService
+from landbridge_ranking.service import RankingService
+from support.deciding import effective
+from support.deciding_world import World
+from support.wait import wait_until
+
+Deciders = tuple[EligibilityService, RankingService]
+_encode = msgspec.json.Encoder().encode
+
+
+async def asked(bus: Bus, kind: str, question: msgspec.Struct) -> AskReply:
+    answer = await bus.request(subjects.ask("ranking", kind), _encode(question), 10)
+    return msgspec.json.decode(answer, type=AskReply)
+
+
+async def planned(bus: Bus, operation: str = "", **spec: Any) -> dict[str, Any]:
+    reply = await asked(bus, "plan", PlanRequest(requirements=classify(effective(**spec)).body, operation=operation))
+    assert reply.found, reply.message
+    answer: dict[str, Any] = msgspec.json.decode(reply.json)
+    return answer
+
+
+async def until_known(ranking: RankingService, *names: str) -> None:
+    def known() -> bool:
+        ranking.book.settle()
+        return all(name in ranking.book.view.candidates for name in names)
+
+    await wait_until(known, f"ranking knows {names}")
+
+
+async def test_a_plan_tells_where_it_then_goes_and_changes_nothing(
+    world: World, deciders: Deciders, bus: Bus, ledger: Database
+) -> None:
+    await world.document("queue", "training")
+    await world.environment("onprem-a")
+    await world.environment("cloud-b", objectives={"startWithin": "5m"}, cost={"perHour": {"cpu-general": 0.5}})
+    await world.environment("edge-c", workloads=["service"])
+    await until_known(deciders[1], "onprem-a", "cloud-b", "edge-c")
+    seen = len(world.seen)
+    found = await planned(bus)
+    assert found["eligible"] is True
+    assert (found["likely"]["environment"], found["likely"]["route"]) == ("onprem-a", "preferred")
+    assert [(row["environment"], row["eligible"]) for row in found["environments"]] == [
+        ("onprem-a", True),
+        ("cloud-b", True),
+        ("edge-c", False),
+    ]
+    assert found["environments"][0]["score"] > found["environments"][1]["score"]
+    [violation] = found["environments"][2]["violations"]
+    assert (violation["constraint"], violation["wanted"], violation["kind"]) == ("workload-type", "type job", "never")
+    assert found["forecast"]["start"] == {"lowSeconds": 60.0, "seconds": 60.0, "highSeconds": 60.0}
+    assert "at once" in found["forecast"]["text"]
+    assert found["waits"] is None
+    assert len(world.seen) == seen
+    assert await ledger.fetchval("select count(*) from charge") == 0
+    [operation] = await world.accept()
+    await world.until_placed([operation])
+    assert world.placed()[operation] == "onprem-a"
+
+
+async def test_a_full_queue_gives_place_reason_and_a_range_once_durations_were_seen(
+    world: World, deciders: Deciders, bus: Bus
+) -> None:
+    await world.document("queue", "training", concurrency=1)
+    await world.environment()
+    operations = await world.accept(5)
+    await wait_until(lambda: len(world.waits()) == 4, "four wait")
+    found = await planned(bus)
+    assert found["place"] == {"place": 5, "length": 5}
+    assert found["waits"]["reason"] == "concurrency"
+    assert found["forecast"]["admission"] is None
+    assert "unknown" in found["forecast"]["text"]
+    for _ in range(3):
+        [held] = {name for name in world.placed() if name in operations}
+        operations.remove(held)
+        await world.end([held])
+        await wait_until(lambda: any(name in world.placed() for name in operations), "the next one goes")
+    found = await planned(bus)
+    admission = found["forecast"]["admission"]
+    assert 0 < admission["lowSeconds"] <= admission["seconds"] <= admission["highSeconds"]
+    assert "last 3 operations" in found["forecast"]["text"]
+    [last] = [name for name in operations if name not in world.placed()]
+    own = await planned(bus, operation=last)
+    assert own["place"] == {"place": 1, "length": 1}
+    assert own["waits"]["reason"] == "concurrency"
+    assert own["forecast"]["admission"]["seconds"] <= admission["seconds"]
+
+
+async def test_what_nothing_can_run_has_the_change_that_would_help(world: World, deciders: Deciders, bus: Bus) -> None:
+    await world.document("queue", "training")
+    await world.environment("onprem-a")
+    await world.environment("cloud-b", workloads=["service"])
+    await until_known(deciders[1], "onprem-a", "cloud-b")
+    found = await planned(bus, resources={"requests": {"cpu": "100"}})
+    assert (found["eligible"], found["condition"], found["likely"]) == (False, "unplaceable", None)
+    nearest = found["nearestMiss"]
+    assert nearest["environment"] == "onprem-a"
+    assert (nearest["change"]["path"], nearest["change"]["value"]) == ("spec.resources.requests.cpu", "64")
+    again = await planned(bus, resources={"requests": {"cpu": "64"}})
+    assert again["likely"]["environment"] == "onprem-a"
+
+
+async def test_a_pause_is_seen_at_once_also_when_nothing_waits(world: World, deciders: Deciders, bus: Bus) -> None:
+    await world.document("queue", "training")
+    await world.environment()
+    await until_known(deciders[1], "onprem-a")
+    assert (await planned(bus))["eligible"] is True
+    await world.control(paused=True)
+
+    def paused() -> bool:
+        deciders[1].book.settle()
+        return deciders[1].book.view.candidates["onprem-a"][0].control.paused
+
+    await wait_until(paused, "ranking knows of the pause")
+    found = await planned(bus)
+    assert (found["eligible"], found["condition"]) == (False, "not-now")
+    assert "landbridge env resume onprem-a" in found["nearestMiss"]["change"]["text"]
+
+
+async def test_a_decision_is_made_again_and_gives_the_same(
+    world: World, deciders: Deciders, bus: Bus, ledger: Database
+) -> None:
+    await world.document("queue", "training")
+    await world.environment()
+    [operation] = await world.accept()
+    await world.until_placed([operation])
+    decision = await ledger.fetchval("select decision from charge where operation = $1", operation)
+    reply = await asked(bus, "replay", ReplayRequest(decision=decision, operation=operation))
+    found = msgspec.json.decode(reply.json)
+    assert [check["same"] for check in found["checks"]] == [True] * 5
+    assert (found["environment"], found["placed"]["operation"]) == ("onprem-a", operation)
+    other = "00000000-0000-4000-8000-000000000000"
+    partly = msgspec.json.decode((await asked(bus, "replay", ReplayRequest(decision=decision, operation=other))).json)
+    assert [check["same"] for check in partly["checks"]] == [True, True, None, None, None]
+    assert not (await asked(bus, "replay", ReplayRequest(decision="none", operation=operation))).found
+
+
+async def test_a_question_that_cannot_be_read_is_answered(world: World, deciders: Deciders, bus: Bus) -> None:
+    reply = await asked(bus, "plan", PlanRequest(requirements=b"[1"))
+    assert not reply.found
+    assert "cannot read" in reply.message
+
+
+async def test_only_the_replica_that_admits_answers(world: World, deciders: Deciders, bus: Bus, start: Any) -> None:
+    standby = await start("ranking")
+    await world.environment()
+    await until_known(deciders[1], "onprem-a")
+    assert not standby.admits
+    for _ in range(5):
+        assert (await planned(bus, queue="default"))["eligible"] is True
+    await deciders[1].end()  # type: ignore[attr-defined]
+    await wait_until(lambda: standby.admits, "the other one is elected", timeout_s=30)
+    await until_known(standby, "onprem-a")
+    assert (await planned(bus, queue="default"))["eligible"] is True
+
+
+@pytest.mark.parametrize("kind", ["plan", "replay"])
+async def test_nobody_answers_where_nobody_admits(bus: Bus, kind: str) -> None:
+    from landbridge.bus.errors import NoResponder
+
+    with pytest.raises(NoResponder):
+        await bus.request(subjects.ask("ranking", kind), b"{}", 5)

@@ -1,0 +1,240 @@
+"""`plan`, and what `explain` says of now: read in five seconds, and by scripts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.fake_api import FakeApi
+from unit.cli.conftest import Run
+
+ID = "0d6f3c1e-6f4b-5d0c-9a53-3f1a2b4c5d6e"
+DOCUMENT = """
+apiVersion: landbridge/v1
+kind: Operation
+metadata: {name: churn, project: retail-eu}
+spec:
+  type: job
+  queue: training
+  command: [python3, train.py]
+  resources: {requests: {cpu: "1", memory: 1Gi}}
+  lifecycle: {expectedDuration: 1m, timeout: 1h, disconnection: {policy: continue}}
+"""
+HARDWARE = {
+    "constraint": "hardware",
+    "reason": "count-exceeds-capacity",
+    "kind": "never",
+    "wanted": "8 of class gpu-80gb",
+    "found": "4 claimed",
+}
+CHANGE = {
+    "text": "ask for at most 4 devices instead of 8",
+    "path": "spec.resources.accelerator.count",
+    "value": "4",
+}
+ELIGIBLE = {
+    "environment": "onprem-a",
+    "contractVersion": 2,
+    "eligible": True,
+    "violations": [],
+    "change": None,
+    "changes": [],
+    "chosen": True,
+    "rank": 1,
+    "score": 0.75,
+    "measurements": [
+        {"preference": "cost", "value": 0.00005, "unit": "EUR", "source": "s", "normalised": 0.5, "weight": 1.0}
+    ],
+}
+MISSED = {
+    **ELIGIBLE,
+    "environment": "cloud-b",
+    "eligible": False,
+    "violations": [HARDWARE],
+    "change": CHANGE,
+    "changes": [CHANGE],
+    "chosen": False,
+    "rank": None,
+    "score": None,
+    "measurements": [],
+}
+GOOD = {
+    "name": "churn",
+    "project": "retail-eu",
+    "queue": "training",
+    "eligible": True,
+    "condition": "",
+    "likely": {"environment": "onprem-a", "equals": [], "route": "preferred", "full": []},
+    "environments": [ELIGIBLE, MISSED],
+    "nearestMiss": None,
+    "place": {"place": 1, "length": 1},
+    "waits": None,
+    "forecast": {
+        "text": "it would be placed at once; onprem-a then starts it in about 12 s (mean of the last 20 starts)"
+    },
+}
+BAD = {
+    **GOOD,
+    "eligible": False,
+    "condition": "unplaceable",
+    "likely": None,
+    "environments": [MISSED],
+    "nearestMiss": {"environment": "cloud-b", "hope": "never", "violations": [HARDWARE], "changes": [CHANGE]},
+    "forecast": {"text": "it cannot start as things stand: somebody has to change something"},
+}
+WAITS = {
+    **GOOD,
+    "waits": {"reason": "concurrency", "message": "queue training runs 2 of at most 2 operations"},
+    "place": {"place": 3, "length": 7},
+    "forecast": {"text": "its turn comes in about 4 min (2 min to 9 min, by how long the last 20 operations lasted)"},
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "operation.yaml"
+    path.write_text(DOCUMENT)
+    return str(path)
+
+
+def test_the_first_lines_say_where_and_when_and_the_table_why_not_elsewhere(api: FakeApi, run: Run, file: str) -> None:
+    api["POST", "/v1/plan"] = (200, GOOD)
+    ran = run("plan", file)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0].split() == ["Operation", "churn", "project", "retail-eu,", "queue", "training"]
+    assert lines[1].endswith("onprem-a, the only one that can run it")
+    assert "in about 12 s (mean of the last 20 starts)" in lines[2]
+    assert "wanted 8 of class gpu-80gb, found 4 claimed (never)" in ran.out
+    assert "-> would fit: ask for at most 4 devices instead of 8" in ran.out
+    assert "0.00005 EUR → 0.50" in ran.out
+    assert api.asked[0].body == DOCUMENT.encode()
+
+
+def test_what_none_can_run_ends_with_three_and_names_the_change(api: FakeApi, run: Run, file: str) -> None:
+    api["POST", "/v1/plan"] = (200, BAD)
+    ran = run("plan", file)
+    assert ran.code == 3
+    assert "nowhere: no environment can run it as things stand" in ran.out
+    assert "Nearest: cloud-b; would fit after one change: ask for at most 4 devices instead of 8" in ran.out
+
+
+def test_what_has_to_wait_its_turn_is_no_failure(api: FakeApi, run: Run, file: str) -> None:
+    api["POST", "/v1/plan"] = (200, WAITS)
+    ran = run("plan", file)
+    assert ran.code == 0
+    assert "concurrency: queue training runs 2 of at most 2 operations" in ran.out
+    assert "3 of 7 in queue training" in ran.out
+    assert "2 min to 9 min" in ran.out
+
+
+def test_the_command_line_changes_what_is_planned(api: FakeApi, run: Run, file: str) -> None:
+    api["POST", "/v1/plan"] = (200, GOOD)
+    run("plan", file, "--queue", "urgent", "--set", "resources.requests.cpu=4", "--preset", "big@2", "-p", "other")
+    document = api.asked[0].json
+    assert document["metadata"]["project"] == "other"
+    assert (document["spec"]["queue"], document["spec"]["presets"]) == ("urgent", ["big@2"])
+    assert document["spec"]["resources"]["requests"]["cpu"] == 4
+
+
+def test_an_invalid_one_ends_with_two_and_does_not_hide_the_others(api: FakeApi, run: Run, tmp_path: Path) -> None:
+    refused = {"title": "Refused", "problems": [{"path": "spec.queue", "code": "unknown-queue", "message": "no queue"}]}
+
+    def answer(asked: Any) -> tuple[int, Any]:
+        return (422, refused) if b"nosuch" in asked.body else (200, BAD)
+
+    api["POST", "/v1/plan"] = answer
+    for name, text in (("a.yaml", DOCUMENT.replace("training", "nosuch")), ("b.yaml", DOCUMENT)):
+        (tmp_path / name).write_text(text)
+    ran = run("plan", str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml"))
+    assert ran.code == 2
+    assert "spec.queue: no queue" in ran.err
+    assert "nowhere" in ran.out
+    assert run("plan", str(tmp_path / "a.yaml")).code == 2
+    (tmp_path / "c.yaml").write_text(DOCUMENT.replace("type: job", "type: jobb"))
+    ran = run("plan", str(tmp_path / "c.yaml"))
+    assert ran.code == 2
+    assert "job" in ran.err
+
+
+def test_programs_get_the_answer_as_it_came(api: FakeApi, run: Run, file: str) -> None:
+    api["POST", "/v1/plan"] = (200, BAD)
+    ran = run("plan", file, "-o", "json")
+    assert ran.code == 3
+    assert json.loads(ran.out) == BAD
+    assert len(json.loads(run("plan", file, file, "-o", "json").out)) == 2
+
+
+def test_a_narrow_terminal_shows_it_whole(
+    api: FakeApi, run: Run, file: str, on_a_terminal: Callable[[int], None]
+) -> None:
+    api["POST", "/v1/plan"] = (200, BAD)
+    on_a_terminal(80)
+    ran = run("plan", file)
+    assert all(len(line) <= 80 for line in ran.out.splitlines() if not line.startswith("Nearest"))
+    assert "4 devices instead of 8" in " ".join(ran.out.split())
+
+
+# -- explain ----------------------------------------------------------------------------------------------------------
+
+
+def explained(api: FakeApi, **more: Any) -> None:
+    found = {"operation": ID, "phase": "queued", "environments": [], "decision": None, **more}
+    api["GET", f"/v1/operations/{ID}/explanation"] = (200, found)
+    api["GET", f"/v1/operations/{ID}"] = (200, {"operation": ID, "name": "churn", "project": "retail-eu"})
+
+
+def test_waiting_work_is_explained_as_it_stands_now(api: FakeApi, run: Run) -> None:
+    told = {"reason": "no-eligible-environment", "message": "an old message", "condition": "not-now"}
+    explained(api, waiting=told, environments=[MISSED], now=WAITS)
+    ran = run("explain", ID)
+    assert ran.code == 0
+    assert "concurrency: queue training runs 2 of at most 2 operations" in ran.out
+    assert "an old message" not in ran.out
+    assert "3 of 7 in queue training" in ran.out
+    assert "about 4 min" in ran.out
+
+
+def test_unplaceable_work_names_the_change_and_its_reason(api: FakeApi, run: Run) -> None:
+    told = {
+        "reason": "incompatible",
+        "message": "no environment is eligible; nearest is cloud-b",
+        "condition": "unplaceable",
+    }
+    explained(api, waiting=told, environments=[MISSED], now=BAD)
+    ran = run("explain", ID)
+    assert "unplaceable: no environment is eligible; nearest is cloud-b" in ran.out
+    assert "Nearest: cloud-b; would fit after one change: ask for at most 4 devices instead of 8" in ran.out
+
+
+def test_placed_work_keeps_its_record_and_tells_what_differs_today(api: FakeApi, run: Run) -> None:
+    decision = {"environment": "onprem-a", "route": "preferred", "at": "2026-11-30T10:00:00Z", "policyVersion": "p@1"}
+    today = {**ELIGIBLE, "eligible": False, "violations": [HARDWARE]}
+    explained(
+        api,
+        phase="running",
+        decision=decision,
+        environments=[ELIGIBLE, MISSED],
+        now={**BAD, "environments": [today, MISSED]},
+    )
+    ran = run("explain", ID)
+    assert "Judged again now:" in ran.out
+    assert "onprem-a: never, was eligible (hardware: wanted 8 of class gpu-80gb" in ran.out
+    assert "cloud-b: never, was" not in ran.out
+    explained(api, phase="running", decision=decision, environments=[ELIGIBLE, MISSED], now=GOOD)
+    assert "Judged again" not in run("explain", ID).out
+
+
+def test_where_ranking_is_away_what_is_recorded_is_shown_and_why_it_is_not_newer(api: FakeApi, run: Run) -> None:
+    explained(
+        api,
+        waiting={"reason": "quota", "message": "told before"},
+        environments=[MISSED],
+        now=None,
+        nowMissing="no replica of ranking is in charge",
+    )
+    ran = run("explain", ID)
+    assert "quota: told before" in ran.out
+    assert "no replica of ranking is in charge" in ran.out
