@@ -16,6 +16,7 @@ from benchmarks.instance import ROOT
 from .run import FaultRun, Options
 
 FOLDER = ROOT / "build" / "faults"
+_INTERRUPTED = 130
 
 
 def main() -> int:
@@ -23,7 +24,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--operations", type=int, default=10_000)
     parser.add_argument("--faults", type=int, default=500)
-    parser.add_argument("--ttl", type=float, default=4.0, help="time to live of a lease in seconds")
+    parser.add_argument("--ttl", type=float, default=3.0, help="time to live of a lease in seconds")
     parser.add_argument("--again", action="store_true", help="begin from nothing, even if a run was interrupted")
     parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
@@ -31,7 +32,11 @@ def main() -> int:
     if asked.again or (folder / "report.json").exists():
         shutil.rmtree(folder, ignore_errors=True)
     options = Options(asked.seed, asked.operations, asked.faults, folder, asked.ttl, say=_say)
-    report = asyncio.run(FaultRun(options).run())
+    try:
+        report = asyncio.run(FaultRun(options).run())
+    except KeyboardInterrupt:
+        _say("interrupted; the same command goes on with the round that was under way, --again begins from nothing")
+        return _INTERRUPTED
     text = json.dumps(report, indent=2) + "\n"
     for place in (folder / "report.json", FOLDER / "report.json"):
         place.parent.mkdir(parents=True, exist_ok=True)

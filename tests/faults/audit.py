@@ -3,13 +3,13 @@
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from landbridge.bus.envelope import Inbound
 from landbridge.bus.scan import scan
-from landbridge.bus.streams import OPERATIONS, TERMINAL
+from landbridge.bus.streams import DEADLETTERS, OPERATIONS, TERMINAL
 
 from .load import Acknowledged
 from .truth import Run, Truth
@@ -37,6 +37,7 @@ class Committed:
     events: dict[str, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
+    dead_letters: list[str] = field(default_factory=list)
     repeated: int = 0
 
     def take(self, message: Inbound) -> None:
@@ -66,6 +67,9 @@ class Findings:
     never_stopped: list[str] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
     projection: list[str] = field(default_factory=list)
+    unrecorded_starts: list[str] = field(default_factory=list)
+    dead_letters: list[str] = field(default_factory=list)
+    not_recovered: list[str] = field(default_factory=list)
     explained_overlaps: int = 0
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -82,20 +86,36 @@ class Findings:
 
 
 async def read_stream(world: World) -> Committed:
-    """Read all of OPERATIONS as it is now."""
+    """Read all of OPERATIONS as it is now, and what nobody could handle."""
     bus = await world.bus("streams")
     committed = Committed()
     try:
         async for message in scan(bus, OPERATIONS):
             committed.take(message)
+        async for message in scan(bus, DEADLETTERS):
+            told = (message.headers.get(name, "") for name in ("lb-consumer", "lb-subject", "lb-id", "lb-error"))
+            committed.dead_letters.append(" ".join(told))
     finally:
         await bus.drain()
     return committed
 
 
-def audit(told: Acknowledged, truth: Truth, committed: Committed, frozen: Sequence[Frozen]) -> Findings:
-    """Compare everything. Pure."""
-    found = Findings(contradictions=list(told.contradictions), double_owned=list(truth.repeated))
+def audit(
+    told: Acknowledged,
+    truth: Truth,
+    committed: Committed,
+    frozen: Sequence[Frozen],
+    said: Mapping[str, int] | None = None,
+) -> Findings:
+    """Compare everything. `said`: how often workloads themselves said that they run, by operation. Pure."""
+    found = Findings(
+        contradictions=list(told.contradictions),
+        double_owned=list(truth.repeated),
+        dead_letters=list(committed.dead_letters),
+    )
+    for operation, times in (said or {}).items():
+        if times > (recorded := len(truth.runs.get(operation, []))):
+            found.unrecorded_starts.append(f"{operation}: ran {times} times, {recorded} starts are recorded")
     _check_promises(told, committed, found)
     for operation, events in committed.events.items():
         runs = sorted(truth.runs.get(operation, []), key=lambda run: run.start)

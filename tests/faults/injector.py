@@ -16,14 +16,17 @@ from landbridge.bus.errors import BusError
 from landbridge.bus.publish import publish_batch
 from landbridge.bus.scan import scan
 from landbridge.bus.streams import COMMANDS, DURABLES, OPERATIONS, REPORTS, DurableSpec
-from support.proxy import Wire
+from support.proxy import Proxy, Wire
 
 from .audit import Frozen
 from .plan import Fault
+from .twin import second_copy
 from .world import World
 
 _REPEATED_MAX = 300
 _TRIES_S = 20.0
+_FLAPS = 20
+_NEEDLES = {"at-lease": b" lb.v1.lease.", "at-claim": b" lb.v1.claim.", "at-report": b" lb.v1.report."}
 # Who may say what on OPERATIONS: repeats go through the broker with the rights of the service that said it first.
 _SPEAKERS = {
     **dict.fromkeys(("accepted", "refused"), "intake"),
@@ -33,14 +36,16 @@ _SPEAKERS = {
 
 
 class Injector:
-    """`await inject(fault)` returns when the fault is over."""
+    """`await inject(fault)` returns when the fault is over. `cancel` asks for the end of many operations at once."""
 
-    def __init__(self, world: World, note: Callable[[dict[str, Any]], None]) -> None:
-        self.world, self._note = world, note
+    def __init__(
+        self, world: World, note: Callable[[dict[str, Any]], None], cancel: Callable[[float], Awaitable[int]]
+    ) -> None:
+        self.world, self._note, self._cancel = world, note, cancel
         self.frozen: list[Frozen] = []
 
-    async def inject(self, fault: Fault) -> None:
-        await asyncio.sleep(fault.after_s)
+    async def inject(self, fault: Fault) -> tuple[float, float]:
+        """Return when it began and was over, on the boot clock."""
         begun = _boot()
         do: dict[str, Callable[[Fault], Awaitable[str]]] = {
             "kill-service": self._kill,
@@ -53,9 +58,13 @@ class Injector:
             "link": self._link,
             "rewind": self._rewind,
             "repeat": self._repeat,
+            "twin": self._twin,
+            "cancel-storm": self._cancel_storm,
         }
         told = await do[fault.kind](fault)
-        self._note({**fault.to_json(), "begun": begun, "over": _boot(), "wall": time.time(), "done": told})
+        over = _boot()
+        self._note({**fault.to_json(), "begun": begun, "over": over, "wall": time.time(), "done": told})
+        return begun, over
 
     # -- processes ------------------------------------------------------------------------------------------------
 
@@ -121,12 +130,34 @@ class Injector:
             wire.reset()
             return "reset"
         swallowed = wire.cut_bytes
-        wire.set(Wire(fault.how), delay_s=0.02 + 0.3 * fault.draw)
         try:
-            await asyncio.sleep(fault.lasts_s)
+            await self._disturb(wire, fault)
         finally:
             wire.heal()
         return f"{fault.how} for {fault.lasts_s:.2f} s, {wire.cut_bytes - swallowed} bytes swallowed"
+
+    async def _disturb(self, wire: Proxy, fault: Fault) -> None:
+        if fault.how == "flap":
+            for _ in range(_FLAPS):
+                wire.set(Wire.BLACK_HOLE)
+                await asyncio.sleep(fault.lasts_s / _FLAPS * fault.draw)
+                wire.heal()
+                await asyncio.sleep(fault.lasts_s / _FLAPS * (1.0 - fault.draw))
+            return
+        if needle := _NEEDLES.get(fault.how):  # what was said arrives, its answer does not
+            wire.trip(needle, Wire.BLACK_HOLE)
+        else:
+            wire.set(Wire(fault.how), delay_s=0.02 + 0.3 * fault.draw)
+        await asyncio.sleep(fault.lasts_s)
+
+    # -- clients and copies ---------------------------------------------------------------------------------------
+
+    async def _twin(self, fault: Fault) -> str:
+        name = fault.target.removeprefix("twin-")
+        return await second_copy(self.world, name, fault.lasts_s, killed=fault.draw < 0.5)
+
+    async def _cancel_storm(self, fault: Fault) -> str:
+        return f"{await self._cancel(fault.draw)} cancels"
 
     # -- duplicates -----------------------------------------------------------------------------------------------
 

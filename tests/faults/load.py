@@ -28,6 +28,8 @@ _SUBMISSION = event_type("submission", "Operation")
 _SOURCE = f"/applications/{PROJECT}/{APPLICATION}"
 _PATIENCE_S = 120.0
 _CLIENTS = 12
+_STORM = 60
+CANARY = "canary"
 T = TypeVar("T")
 
 
@@ -100,6 +102,27 @@ class Load:
             await self._slots.acquire()
             self._spawn(self._one(work.plan(self.seed, self.submitted, self.processes)))
             self.submitted += 1
+
+    def again(self) -> None:
+        """Submit once more what an earlier session submitted and got no answer for."""
+        known = self.diary.known.operations
+        for number in range(self.submitted):
+            planned = work.plan(self.seed, number, self.processes)
+            if planned.key not in known:
+                self._spawn(self._one_more(planned))
+
+    async def _one_more(self, planned: work.Planned) -> None:
+        await self._slots.acquire()
+        await self._one(planned)
+
+    async def storm(self, draw: float) -> int:
+        """Ask for the end of a third of the newest operations, all at once; return how many were asked for."""
+        newest = list(self.diary.known.operations.items())[-_STORM:]
+        asked = random.Random(draw).sample(newest, len(newest) // 3)
+        asked = [(key, operation) for key, operation in asked if not key.startswith(CANARY)]
+        for key, operation in asked:
+            self._spawn(self._cancel(key, operation))
+        return len(asked)
 
     async def settled(self) -> None:
         """Wait until all clients have their answers."""

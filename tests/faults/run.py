@@ -1,33 +1,35 @@
-"""One run: load and faults in rounds, recovery measured after each, then everything comes to rest and is audited."""
+"""One run: load and faults in rounds, recovery measured for each, then everything comes to rest and is audited."""
 
 import asyncio
 import contextlib
 import json
+import os
 import platform
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks.instance import ROOT
 from benchmarks.measure import percentile
-from landbridge.client import LandbridgeError
+from landbridge.client import HttpClient
 from landbridge.store import StoreError
 from landbridge_lineage.replay import compare, compare_with_stream
 
 from . import audit as auditing
-from . import plan, truth, work
+from . import plan, truth
 from .audit import Findings, Frozen
 from .injector import Injector
-from .load import Diary, Load, patiently
-from .world import PROCESS_SITES, PROJECT, SIMULATED_SITES, World
+from .load import CANARY, Diary, Load
+from .recovery import Healed, Recoveries, boot, recoveries, summary, wall
+from .world import PROCESS_SITES, PROJECT, SERVERS, SIMULATED_SITES, World
 
 RECOVERY_S = 15.0
+RECOVERY_MAX_S = 60.0
 _REST_S = 240.0
-_MOVES_S = 90.0
 _DRAIN_S = 120.0
 
 
@@ -39,9 +41,7 @@ class Options:
     operations: int
     faults: int
     folder: Path
-    ttl_s: float = 4.0
-    round_s: float = 4.0
-    """Load is spread over at least so many seconds for each round."""
+    ttl_s: float = 3.0
     say: Callable[[str], None] = print
 
 
@@ -51,11 +51,13 @@ class Progress:
 
     file: Path
     rounds: int = 0
-    recoveries: list[float] = field(default_factory=list)
+    recoveries: list[dict[str, Any]] = field(default_factory=list)
     faults: list[dict[str, Any]] = field(default_factory=list)
     frozen: list[list[Any]] = field(default_factory=list)
     seconds: float = 0.0
     sessions: int = 0
+    left_at: float = 0.0
+    """When the instance was last stopped, on the boot clock."""
 
     @classmethod
     def load(cls, file: Path) -> "Progress":
@@ -81,7 +83,9 @@ class FaultRun:
         self.load = Load(self.world, options.seed, self.diary, folder / "processes.txt")
         homes = {site: self.world.home(site) for site in SIMULATED_SITES}
         self.journals = truth.JournalKeeper(homes, folder)
-        self.injector = Injector(self.world, self.progress.faults.append)
+        self._done: list[dict[str, Any]] = []
+        self.injector = Injector(self.world, self._done.append, self.load.storm)
+        self.recoveries = Recoveries(self.world, self.diary, self._note)
         self._log = (folder / "faults.log").open("a", buffering=1)
 
     async def run(self) -> dict[str, Any]:
@@ -89,7 +93,10 @@ class FaultRun:
         began = time.monotonic()
         before_s = self.progress.seconds
         self.progress.sessions += 1
+        self.progress.save()
+        await asyncio.to_thread(self._mend)
         await self.world.open()
+        self._was_away()
         self.journals.start()
         try:
             await self.load.open()
@@ -103,14 +110,35 @@ class FaultRun:
                 await self.load.close()
             await self.journals.stop()
             self.diary.close()
+            self.progress.left_at = boot()
+            self._keep()
             await self.world.close()
             self._log.close()
         self.progress.seconds = before_s + time.monotonic() - began
         self.progress.save()
         return self._report(findings)
 
+    def _mend(self) -> None:
+        """End the faults of a session that was killed in their midst; its instance may run on."""
+        data = self.world.data
+        if not (data.root.exists() and data.is_held()):
+            return
+        for server in SERVERS:
+            self.world.release(server)
+        for pid in self.world.pids().values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+    def _was_away(self) -> None:
+        """Note that no simulated site ran between two sessions."""
+        if self.progress.left_at:
+            self.injector.frozen += [Frozen(site, self.progress.left_at, boot()) for site in SIMULATED_SITES]
+
+    def _note(self, text: str) -> None:
+        self._log.write(f"{wall()} {text}\n")
+
     def _say(self, text: str) -> None:
-        self._log.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {text}\n")
+        self._note(text)
         self.options.say(text)
 
     # -- rounds ---------------------------------------------------------------------------------------------------
@@ -118,47 +146,50 @@ class FaultRun:
     async def _rounds(self, seconds: Callable[[], float]) -> None:
         options, progress = self.options, self.progress
         todo = plan.rounds(options.seed, options.faults, options.ttl_s)
-        self.load.submitted = 0 if progress.rounds == 0 else self._share(progress.rounds, len(todo))
+        self.load.submitted = self._share(todo, progress.rounds)
+        self.load.again()
         for number in range(progress.rounds, len(todo)):
-            target = self._share(number + 1, len(todo))
-            feeding = asyncio.create_task(self.load.upto(target, seconds=options.round_s), name="load")
+            feeding = asyncio.create_task(
+                self.load.upto(self._share(todo, number + 1), seconds=plan.lasts_s(todo[number])), name="load"
+            )
             await self._round(number, todo[number])
             await feeding
             progress.rounds = number + 1
-            progress.frozen += [[each.site, each.start, each.stop] for each in self.injector.frozen]
-            self.injector.frozen.clear()
             progress.seconds = seconds()
-            progress.save()
+            self._keep()
 
-    def _share(self, rounds: int, of: int) -> int:
-        return self.options.operations * rounds // of
+    def _keep(self) -> None:
+        """Note in the file what was done, also of a round that was interrupted: its frozen sites explain overlaps."""
+        progress = self.progress
+        progress.frozen += [[each.site, each.start, each.stop] for each in self.injector.frozen]
+        self.injector.frozen.clear()
+        progress.save()
+
+    def _share(self, todo: Sequence[Sequence[plan.Fault]], rounds: int) -> int:
+        """Return how many operations are submitted by the end of so many rounds: as many for each fault."""
+        return self.options.operations * sum(map(len, todo[:rounds])) // self.options.faults
 
     async def _round(self, number: int, faults: list[plan.Fault]) -> None:
         named = ", ".join(" ".join(filter(None, (f.kind, f.target, f.how))) for f in faults)
-        self._log.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} round {number}: {named}\n")
-        await asyncio.gather(*(self.injector.inject(fault) for fault in faults))
-        over = time.monotonic()
-        await asyncio.gather(self.world.until_ready(), self._moves(number))
-        took = time.monotonic() - over
-        self.progress.recoveries += [round(took, 3)] * len(faults)
-        self._say(f"round {number}: {named}: recovered in {took:.2f} s")
-
-    async def _moves(self, number: int) -> None:
-        """Wait until something submitted after the faults has come to its end: progress has resumed."""
-        key = f"canary-{self.options.seed}-{number}-{self.progress.sessions}"
+        self._note(f"round {number}: {named}")
+        began = time.monotonic()
         async with self.world.application() as client:
-            answer = await patiently(lambda: client.submit(work.canary(number), idempotency_key=key))
-            self.diary.note("accepted", key, answer.id, existing=answer.existing)
-            deadline = time.monotonic() + _MOVES_S
-            found = "unknown"
-            while time.monotonic() < deadline:
-                with contextlib.suppress(LandbridgeError):
-                    operation = await client.get(answer.id)
-                    found = operation.phase
-                    if operation.finished:
-                        return
-                await asyncio.sleep(0.1)
-        raise RuntimeError(f"round {number}: nothing moves; canary {answer.id} is {found} after {_MOVES_S:g} s")
+            healed = await asyncio.gather(*(self._fault(client, fault) for fault in faults))
+        await self.world.until_ready()
+        found = recoveries(healed)
+        self.progress.faults += self._done
+        self.progress.recoveries += [{**each.to_json(), "recovery": found[each.number]} for each in healed]
+        self._done.clear()
+        took = time.monotonic() - began
+        self._say(f"round {number}: {len(faults)} faults in {took:.1f} s, recovered within {summary(found)} s")
+
+    async def _fault(self, client: HttpClient, fault: plan.Fault) -> Healed:
+        """Carry one out and wait until what it hit works again."""
+        await asyncio.sleep(fault.after_s)
+        self.recoveries.begins(fault)
+        begun, over = await self.injector.inject(fault)
+        key = f"{CANARY}-{self.options.seed}-{fault.number}-{self.progress.sessions}"
+        return await self.recoveries.of(client, fault, begun, over, key)
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -191,7 +222,13 @@ class FaultRun:
         await asyncio.sleep(2 * 0.1)
         ran = truth.collect(files, {site: self.journals.file(site) for site in SIMULATED_SITES})
         frozen = [Frozen(*each) for each in self.progress.frozen]
-        findings = auditing.audit(self.diary.known, ran, committed, frozen)
+        said = truth.said_by_workloads(self.options.folder / "processes.txt")
+        findings = auditing.audit(self.diary.known, ran, committed, frozen, said)
+        findings.not_recovered += [
+            f"fault {each['number']}: {each['recovery']} s"
+            for each in self.progress.recoveries
+            if each["recovery"] > RECOVERY_MAX_S
+        ]
         findings.projection += await self._projection()
         return findings
 
@@ -208,20 +245,23 @@ class FaultRun:
 
     def _report(self, findings: Findings) -> dict[str, Any]:
         progress, options = self.progress, self.options
-        recoveries = sorted(progress.recoveries)
+        seconds = sorted(float(each["recovery"]) for each in progress.recoveries)
         told = findings.to_json()
         kinds: dict[str, int] = {}
         for fault in progress.faults:
             kinds[fault["kind"]] = kinds.get(fault["kind"], 0) + 1
-        p95 = percentile(recoveries, 95)
+        p95 = percentile(seconds, 95)
+        own = sorted(max(each["ready"], each["moved"]) - each["over"] for each in progress.recoveries)
         return {
             "seed": options.seed,
             "operations": findings.counts.get("acknowledged", 0),
             "faults": len(progress.faults),
             **told,
-            "recovery_p50_s": percentile(recoveries, 50),
+            "recovery_p50_s": percentile(seconds, 50),
             "recovery_p95_s": p95,
-            "recovery_max_s": recoveries[-1] if recoveries else 0.0,
+            "recovery_max_s": seconds[-1] if seconds else 0.0,
+            "from_own_end_p50_s": round(percentile(own, 50), 3),
+            "from_own_end_p95_s": round(percentile(own, 95), 3),
             "faults_by_kind": dict(sorted(kinds.items())),
             "seconds": round(progress.seconds, 1),
             "lease_ttl_s": options.ttl_s,

@@ -1,6 +1,7 @@
 """The auditor finds what it is there for: each kind of harm, planted, is named, and a clean history is not."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from landbridge.bus.envelope import Inbound
 from .audit import Committed, Findings, Frozen, audit
 from .load import Acknowledged
 from .plan import rounds
-from .truth import Run, Truth
+from .recovery import Healed, recoveries
+from .truth import Run, Truth, said_by_workloads
 
 OPERATION = "op-1"
 
@@ -78,12 +80,57 @@ def test_only_simulated_work_in_a_frozen_dispatcher_may_seem_to_overlap() -> Non
         assert findings.explained_overlaps == 1 - unexplained
 
 
+def test_a_workload_that_ran_unrecorded_and_a_dead_letter_are_named() -> None:
+    told, truth, committed = Acknowledged({"key": OPERATION}), Truth(), Committed()
+    for event in GOOD:
+        committed.take(event)
+    truth.add(a_run())
+    assert audit(told, truth, committed, (), {OPERATION: 1}).good
+    assert audit(told, truth, committed, (), {OPERATION: 2}).unrecorded_starts
+    committed.dead_letters.append("reports/coordinator lb.v1.report.sim-a.events id-1 ValueError: no")
+    assert not audit(told, truth, committed, ()).good
+
+
+def test_what_workloads_said_is_counted_by_operation(tmp_path: Path) -> None:
+    file = tmp_path / "processes.txt"
+    assert not said_by_workloads(file)
+    file.write_text("start op-1 1\nstart op-2 1\nstart op-1 2\nstart op-3")
+    assert said_by_workloads(file) == {"op-1": 2, "op-2": 1}
+
+
+def a_fault(number: int, over: float, done: float, site: str = "", **more: Any) -> Healed:
+    return Healed(number, site, more.pop("begun", over), over, ready=over, moved=done, **more)
+
+
+def test_recovery_counts_from_the_end_of_the_fault_itself() -> None:
+    assert recoveries([a_fault(1, 10.0, 12.5)]) == {1: 2.5}
+    assert recoveries([Healed(1, "", 9.0, 10.0, ready=14.0, moved=12.0)]) == {1: 4.0}
+
+
+def test_recovery_counts_from_the_end_of_what_was_in_the_way_and_ends_no_sooner_than_its() -> None:
+    first, second = a_fault(1, 10.0, 16.0), a_fault(2, 15.0, 19.0)
+    assert recoveries([first, second]) == {1: 4.0, 2: 4.0}
+    assert recoveries([a_fault(1, 10.0, 24.0), second]) == {1: 9.0, 2: 4.0}
+
+
+def test_nothing_else_moves_the_beginning_of_a_recovery() -> None:
+    first = a_fault(1, 10.0, 16.0)
+    for other in (
+        a_fault(2, 15.0, 19.0, site="sim-a"),  # another site's, for what hit the centre
+        a_fault(2, 15.0, 19.0, blocks=False),  # nobody's way
+        a_fault(2, 16.5, 19.0, begun=11.0),  # over after the first had recovered
+        a_fault(2, 9.0, 19.0),  # over before the first was
+    ):
+        assert recoveries([first, other])[1] == 6.0
+    assert recoveries([a_fault(1, 10.0, 16.0, site="sim-a"), a_fault(2, 15.0, 17.0, site="sim-a")])[1] == 2.0
+
+
 def test_a_seed_gives_the_same_faults_and_every_kind_comes_up() -> None:
     assert rounds(7, 500, 4.0) == rounds(7, 500, 4.0)
     assert rounds(7, 500, 4.0) != rounds(8, 500, 4.0)
     faults = [fault for part in rounds(7, 500, 4.0) for fault in part]
     assert len(faults) == 500
     kinds = {fault.kind for fault in faults}
-    assert len(kinds) == 10
+    assert len(kinds) == 12
     for kind in kinds:
         assert sum(fault.kind == kind for fault in faults) >= 8, kind

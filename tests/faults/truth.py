@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ JOURNAL = "simulated.journal"
 AUDIT = "audit.jsonl"
 KEPT = "journal-{site}.jsonl"
 _POLL_S = 0.1
+_WORDS = 3
 _STARTED, _ENDED, _BURIED = "s", "f", "t"
 
 
@@ -76,6 +78,12 @@ def collect(processes: dict[str, Path], journals: dict[str, Path]) -> Truth:
         for run in _simulated_runs(site, _lines(file)):
             truth.add(run)
     return truth
+
+
+def said_by_workloads(file: Path) -> Counter[str]:
+    """Return how often a workload of each operation said that it runs: lines `start OPERATION ATTEMPT`."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    return Counter(line.split()[1] for line in lines if line.startswith("start ") and len(line.split()) == _WORDS)
 
 
 def _lines(file: Path) -> Iterator[Any]:

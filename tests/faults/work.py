@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,16 +75,17 @@ def _command(simulated: bool, seconds: float, code: int, diary: Path) -> list[st
     return ["/bin/sh", "-c", _SCRIPT.format(file=diary, seconds=seconds, code=code)]
 
 
-def canary(number: int) -> bytes:
-    """Return an operation that may run anywhere and ends at once: whether anything moves."""
+def canary(name: str, sites: Sequence[str]) -> bytes:
+    """Return an operation that may run in any of these sites and ends at once: whether anything moves."""
     spec: dict[str, Any] = {
         "type": "job",
         "queue": QUEUE,
         "command": ["true"],
         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+        "constraints": {"environments": {"allow": sorted(sites)}},
         "lifecycle": {"expectedDuration": "1s", "timeout": "1m", "retries": {"limit": 5, "backoff": "200ms"}},
     }
-    return _document(f"canary-{number}", spec)
+    return _document(name, spec)
 
 
 def _document(name: str, spec: dict[str, Any]) -> bytes:

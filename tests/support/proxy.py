@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Self
 
 _CHUNK = 65_536
+_THROTTLED_BYTES_A_SECOND = 16_384
 
 
 class Wire(StrEnum):
@@ -21,6 +22,8 @@ class Wire(StrEnum):
     ONLY_IN = "only-in"
     """Nothing that the client sends arrives, what the server sends does."""
     DELAY = "delay"
+    THROTTLE = "throttle"
+    """A few kilobytes a second."""
 
 
 class Proxy:
@@ -37,6 +40,7 @@ class Proxy:
         self._mode = Wire.PASS
         self._delay_s = 0.0
         self._changed = asyncio.Event()
+        self._trip: tuple[bytes, Wire] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.cut_bytes = 0
         """Bytes that were swallowed: whether a cut cut anything."""
@@ -77,8 +81,13 @@ class Proxy:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def trip(self, needle: bytes, mode: Wire) -> None:
+        """Change to `mode` as soon as the client has sent something that holds `needle`; that still arrives."""
+        self._trip = needle, mode
+
     def heal(self) -> None:
         """Let everything through. Connections that lost bytes are dead, as after a real outage: they are ended."""
+        self._trip = None
         dead = self._mode in (Wire.BLACK_HOLE, Wire.ONLY_IN, Wire.ONLY_OUT)
         self.set(Wire.PASS)
         if dead:
@@ -126,7 +135,12 @@ class Proxy:
                     continue
                 if self._mode is Wire.DELAY:
                     await asyncio.sleep(self._delay_s)
+                elif self._mode is Wire.THROTTLE:
+                    await asyncio.sleep(len(chunk) / _THROTTLED_BYTES_A_SECOND)
                 writer.write(chunk)
+                if out and self._trip is not None and self._trip[0] in chunk:
+                    self.set(self._trip[1])
+                    self._trip = None
                 await writer.drain()
         writer.close()
 
