@@ -1,6 +1,9 @@
 """Poison, bugs, temporary failures, duplicates and replicas."""
 
+import asyncio
+
 from landbridge.bus import subjects
+from landbridge.bus.declare import api, declare
 from landbridge.bus.envelope import Outbound
 from landbridge.bus.publish import publish_batch
 from support.wait import wait_until
@@ -93,3 +96,25 @@ async def test_a_replica_that_dies_leaves_its_work_to_the_others(world: World) -
     ids += await world.submit([b"good"] * 500)
     await wait_until(lambda: settled(world), "the survivor handled all", timeout_s=30)
     assert await world.effects() == sorted(ids)
+
+
+async def test_a_durable_that_begins_again_has_no_second_effect(world: World) -> None:
+    """The broker forgets how far a consumer was, or somebody makes it anew: everything comes once more."""
+    child = world.child()
+    child.start()
+    await child.ready()
+    ids = await world.submit([b"good"] * 3000)
+    await wait_until(lambda: settled(world), "all are handled", timeout_s=60)
+    told = await world.stored("OPERATIONS")
+    await api(world.bus, "CONSUMER.DELETE.SUBMISSIONS.intake")
+    await declare(world.bus, budget_bytes=256 * 1024 * 1024)
+    began = asyncio.get_running_loop().time()
+
+    async def caught_up() -> bool:
+        info = await api(world.bus, "CONSUMER.INFO.SUBMISSIONS.intake")
+        return bool(info["delivered"]["stream_seq"] == len(ids) and await settled(world))
+
+    await wait_until(caught_up, "the durable has caught up", timeout_s=60)
+    assert asyncio.get_running_loop().time() - began < 60
+    assert await world.effects() == sorted(ids)
+    assert await world.stored("OPERATIONS") == told

@@ -1,6 +1,8 @@
 """The outbox: what is committed goes out, whatever happens to the stream, the process or a single event."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,95 @@ async def test_marks_of_a_batch_that_was_rolled_back_are_dropped_later(db: Datab
         await outbox.commit(fail)
     await outbox.close()
     assert await marks(db) == 0
+
+
+async def test_publications_that_fail_or_whose_answers_are_lost_lose_nothing(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in twenty fails, of another one in twenty only the answer is lost; nobody has to restart anything."""
+    monkeypatch.setattr(module, "_PAUSES_SECONDS", (0.0,))
+    chance = random.Random(8)
+
+    class Shaky(Stream):
+        async def publish(self, messages: Sequence[Outbound]) -> None:
+            luck = chance.random()
+            if luck < 0.05:
+                raise Unavailable("not stored")
+            await super().publish(messages)
+            if luck < 0.1:
+                raise Unavailable("stored, but the answer is lost")
+
+    stream = Shaky()
+    outbox = Outbox(db, stream)
+
+    async def produce(producer: int) -> list[str]:
+        ids = []
+        for number in range(50):
+            body = f"{producer}-{number}".encode()
+
+            async def work(_: Tx, body: bytes = body) -> list[Outbound]:
+                return events(body, body)
+
+            ids += [event.id for event in await outbox.commit(work)]
+        return ids
+
+    ids = [each for found in await asyncio.gather(*map(produce, range(8))) for each in found]
+    stored = [event.id for event in stream.stored]
+
+    assert len(ids) == len(set(ids)) == 800
+    assert set(stored) == set(ids)
+    assert len(stored) > len(ids), "a lost answer means that it is sent again, with its id"
+    await outbox.close()
+    assert await marks(db) == 0
+
+
+async def test_what_commits_late_is_published_although_later_events_have_passed_it(db: Database) -> None:
+    """Ids 10 and 11 are taken, 11 commits, everything is published, then 10 commits and its process dies."""
+    stream = Stream()
+    outbox = Outbox(db, stream)
+    async with db.transaction() as tx:
+        [late] = (await outbox.write(tx, stamp(events(b"10"), ()))).events
+        [early] = await outbox.commit(_saying(b"11"))
+        assert early.id > late.id
+        await outbox.clear_marks()
+        assert await Outbox(db, stream).republish() == 0
+    assert await Outbox(db, stream).republish() == 1
+
+    assert [event.body for event in stream.stored] == [b"11", b"10"]
+    assert await marks(db) == 0
+
+
+async def test_writers_that_die_between_commit_and_publication_leave_nothing_behind_whatever_the_order(
+    db: Database,
+) -> None:
+    stream, chance = Stream(), random.Random(10)
+    committed: list[str] = []
+
+    async def write(number: int) -> None:
+        for turn in range(20):
+            async with db.transaction() as tx:
+                written = await Outbox(db, stream).write(tx, stamp(events(f"{number}-{turn}".encode()), ()))
+                await asyncio.sleep(chance.random() * 0.02)
+            committed.extend(event.id for event in written.events)
+
+    async def sweep() -> None:
+        while True:
+            await Outbox(db, stream).republish()
+            await asyncio.sleep(0.005)
+
+    sweeping = asyncio.create_task(sweep())
+    await asyncio.gather(*map(write, range(8)))
+    sweeping.cancel()
+    await asyncio.gather(sweeping, return_exceptions=True)
+    await Outbox(db, stream).republish()
+
+    assert len(committed) == 160
+    assert {event.id for event in stream.stored} == set(committed)
+    assert await marks(db) == 0
+
+
+def _saying(body: bytes) -> Callable[[Tx], Awaitable[list[Outbound]]]:
+    async def work(_: Tx) -> list[Outbound]:
+        return events(body)
+
+    return work
