@@ -41,6 +41,7 @@ schema: setup ## Write models, JSON Schema, reference pages and AsyncAPI anew fr
 	@$(RUN) tools/generate_schema.py
 	@$(RUN) tools/generate_asyncapi.py
 	@$(RUN) tools/generate_cli_reference.py
+	@$(RUN) tools/generate_nats_configurations.py
 
 .PHONY: check
 check: setup ## Linters, types, import rules, contracts up to date
@@ -52,6 +53,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 	@$(RUN) tools/generate_schema.py --check
 	@$(RUN) tools/generate_asyncapi.py --check
 	@$(RUN) tools/generate_cli_reference.py --check
+	@$(RUN) tools/generate_nats_configurations.py --check
 
 .PHONY: test
 test: check ## Everything a change must pass
@@ -80,6 +82,10 @@ test-load: setup ## 1,000 processes and 20,000 simulated operations while every 
 .PHONY: test-outage
 test-outage: setup ## 500 local processes while the whole centre is gone for three leases
 	@$(PYTEST) -s --timeout 1800 -m slow tests/faults/test_centre_outage.py
+
+.PHONY: test-cluster
+test-cluster: setup ## Three NATS servers, the leader killed every 20 s for 3 minutes under load
+	@$(PYTEST) -s --timeout 900 -m slow tests/faults/test_cluster.py
 
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json
