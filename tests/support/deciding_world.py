@@ -68,6 +68,7 @@ class World:
             "assessed": event_v1.OperationsAssessed,
             "waiting": event_v1.OperationsWaiting,
             "decided": event_v1.OperationsDecided,
+            "preempted": event_v1.OperationsPreempted,
         }.get(event)
         self.seen.append((event, msgspec.json.decode(message.body, type=kind) if kind else message.body))
 
@@ -76,20 +77,33 @@ class World:
     async def publish(self, subject: str, type_: str, body: object, about: str = "") -> None:
         await self._publisher.publish([Outbound(subject, type_, _encode(body), about, id=new_id())])
 
-    async def environment(self, name: str = "onprem-a", **spec: Any) -> None:
-        """Register an environment of which everything is proven and whose dispatcher is connected."""
-        self._contracts[name] = contract_document(name, **spec)
+    async def environment(
+        self, name: str = "onprem-a", *, version: int = 1, failing: Iterable[str] = (), **spec: Any
+    ) -> None:
+        """Register an environment of which all but `failing` is proven and whose dispatcher is connected."""
+        self._contracts[name] = contract_document(name, version, **spec)
         document = json.dumps(self._contracts[name]).encode()
-        version = event_v1.ContractVersion(version=1, phase="active", document=document, sha256=str(hash(document)))
-        contract = event_v1.EnvironmentContractChanged(environment=name, at=now(), versions=(version,))
+        active = event_v1.ContractVersion(
+            version=version, phase="active", document=document, sha256=str(hash(document))
+        )
+        contract = event_v1.EnvironmentContractChanged(environment=name, at=now(), versions=(active,))
+        if failing:  # before the contract: not even for a moment is it eligible
+            await self.evidence(name, failing=failing)
         await self.publish(subjects.environment("contract", name), "x", contract)
-        await self.evidence(name)
+        if not failing:
+            await self.evidence(name)
         await self.link(name)
 
     async def evidence(self, name: str = "onprem-a", *, failing: Iterable[str] = (), lasts: timedelta = LASTS) -> None:
+        """Everything that is claimed is proven, but for what is failing, claimed or not."""
         from landbridge.domain.contract_document import parse_contract
 
         failed = set(failing)
+        probed = [
+            claim
+            for claim in claims_of(parse_contract(self._contracts[name]))
+            if not claim.startswith("boundaries") or claim == claims.IDENTITY
+        ]
         items = tuple(
             report_v1.Evidence(
                 claim=claim,
@@ -99,10 +113,10 @@ class World:
                 probe=f"{claim}@1",
                 subject="disk 7",
             )
-            for claim in claims_of(parse_contract(self._contracts[name]))
-            if not claim.startswith("boundaries") or claim == claims.IDENTITY
+            for claim in [*probed, *sorted(failed.difference(probed))]
         )
-        event = event_v1.EnvironmentEvidence(environment=name, at=now(), contract_version=1, items=items)
+        version = self._contracts[name]["metadata"]["version"]
+        event = event_v1.EnvironmentEvidence(environment=name, at=now(), contract_version=version, items=items)
         await self.publish(subjects.environment("evidence", name), "x", event)
 
     async def link(self, name: str = "onprem-a", state: str = "connected") -> None:
@@ -189,4 +203,8 @@ class World:
             waits = self.waits()
             return all(operation in waits and waits[operation].reason == reason for operation in operations)
 
-        await wait_until(all_wait, f"operations wait for {reason}", timeout_s=30)
+        try:
+            await wait_until(all_wait, f"operations wait for {reason}", timeout_s=30)
+        except AssertionError as error:
+            told = {event.reason: event.message for event in self.waits().values()}
+            raise AssertionError(f"{error}; told was {told}; placed are {len(self.placed())}") from None

@@ -65,6 +65,14 @@ def announcement(assessment: Assessment) -> str:
 
 
 def _lacks(miss: EligibilityVerdict | None) -> object:
+    """Return what the sentence about a miss says, without the moments and details that every new proof changes."""
     if miss is None:
         return None
-    return miss.environment, [(violation.constraint, violation.reason) for violation in miss.violations]
+    told = [
+        (violation.constraint, violation.reason, violation.wanted, _lasting(violation)) for violation in miss.violations
+    ]
+    return miss.environment, miss.contract_version, told
+
+
+def _lasting(violation: Violation) -> str:
+    return "" if violation.reason in _UNVERIFIED else violation.found

@@ -100,10 +100,8 @@ class EligibilityHandler:
             if assessment.outlook is Outlook.ELIGIBLE:
                 continue
             why = reason(assessment)
-            condition = assessment.outlook.value
-            await store.let_wait(
-                tx, group.requirement_class.key, group.operations, why.code.value, condition, now + KEEP_FOR
-            )
+            cause = store.Cause(why.code.value, assessment.outlook.value, announcement(assessment))
+            await store.let_wait(tx, group.requirement_class.key, group.operations, cause, now + KEEP_FOR)
             events += messages.waiting(group.requirement_class.requirements.project, assessment, why, group.operations)
         return met
 

@@ -175,7 +175,8 @@ class Reassessment:
             if assessment.outlook is Outlook.ELIGIBLE:
                 continue
             why = reason(assessment)
-            told = await store.change_reason(tx, known.key, why.code.value, assessment.outlook.value)
+            cause = store.Cause(why.code.value, assessment.outlook.value, announcement(assessment))
+            told = await store.change_reason(tx, known.key, cause)
             events += messages.waiting(known.project, assessment, why, told)
         return events
 

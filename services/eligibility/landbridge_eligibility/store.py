@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from landbridge.domain.requirements import from_class_body
 from landbridge.schema.wire.event_v1 import OperationRound
@@ -60,21 +61,27 @@ async def claim_announcements(tx: Tx, announced: Sequence[tuple[str, str]]) -> s
     return {row[0] for row in rows}
 
 
-async def let_wait(
-    tx: Tx, key: str, operations: Sequence[OperationRound], reason: str, condition: str, keep_until: datetime
-) -> None:
+class Cause(NamedTuple):
+    """Why operations of a class wait: code, condition, and a hash of what the sentence says."""
+
+    reason: str
+    condition: str
+    told: str
+
+
+async def let_wait(tx: Tx, key: str, operations: Sequence[OperationRound], cause: Cause, keep_until: datetime) -> None:
     """Write operations that wait; a newer round replaces an older one."""
     ordered = sorted(operations, key=lambda item: item.operation)
     await tx.execute(
-        """insert into waiting (operation, round, class, reason, condition, keep_until)
-           select operation, round, $3, $4, $5, $6 from unnest($1::uuid[], $2::int[]) as t (operation, round)
+        """insert into waiting (operation, round, class, reason, condition, told, keep_until)
+           select operation, round, $3, $4, $5, $6, $7 from unnest($1::uuid[], $2::int[]) as t (operation, round)
            on conflict (operation) do update set round = excluded.round, class = excluded.class,
-               reason = excluded.reason, condition = excluded.condition where waiting.round < excluded.round""",
+               reason = excluded.reason, condition = excluded.condition, told = excluded.told
+           where waiting.round < excluded.round""",
         [item.operation for item in ordered],
         [item.round for item in ordered],
         key,
-        reason,
-        condition,
+        *cause,
         keep_until,
     )
 
@@ -97,14 +104,13 @@ async def take_waiting(tx: Tx, keys: Sequence[str]) -> dict[str, list[OperationR
     return _grouped(rows)
 
 
-async def change_reason(tx: Tx, key: str, reason: str, condition: str) -> list[OperationRound]:
+async def change_reason(tx: Tx, key: str, cause: Cause) -> list[OperationRound]:
     """Write why operations of a class wait now; return those for which that is new."""
     rows = await tx.fetch(
-        """update waiting set reason = $2, condition = $3
-           where class = $1 and (reason, condition) <> ($2, $3) returning class, operation, round, since""",
+        """update waiting set reason = $2, condition = $3, told = $4
+           where class = $1 and (reason, condition, told) <> ($2, $3, $4) returning class, operation, round, since""",
         key,
-        reason,
-        condition,
+        *cause,
     )
     return _grouped(rows).get(key, [])
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -51,3 +52,32 @@ def test_only_what_readers_must_know_at_once_is_announced() -> None:
     assert announcement(detail) == first
     gone = evaluate_eligibility(operation, [replace(fit, control=Control(paused=True)), far], NOW)
     assert announcement(gone) != first
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"control": Control(paused=True, by="ann")}, {"control": Control(paused=True, by="bob")}),
+        ({"control": Control(paused=True)}, {"link": Link(LinkState.LOST)}),
+        ({"version": 1, "workloads": ["service"]}, {"version": 2, "workloads": ["service"]}),
+        ({"workloads": ["service"]}, {"workloads": ["service", "training"]}),
+        (
+            {"evidence": {"classes.cpu-general": proof("classes.cpu-general", "failed")}},
+            {"evidence": {claims.RUNTIME: proof(claims.RUNTIME, "failed")}},
+        ),
+    ],
+    ids=["who", "what", "version", "found", "claim"],
+)
+def test_another_sentence_under_the_same_code_is_told_again(before: dict[str, Any], after: dict[str, Any]) -> None:
+    told = [announcement(evaluate_eligibility(an_operation(), [an_environment(**one)], NOW)) for one in (before, after)]
+    assert told[0] != told[1]
+
+
+def test_the_same_failure_proven_anew_is_not_told_again() -> None:
+    """Probes run every few minutes: their moments must not make an event for every operation that waits."""
+    failed = [proof(claims.RUNTIME, "failed", at=NOW + timedelta(minutes=minutes)) for minutes in (0, 5)]
+    told = [
+        announcement(evaluate_eligibility(an_operation(), [an_environment(evidence={claims.RUNTIME: one})], NOW))
+        for one in failed
+    ]
+    assert told[0] == told[1]
