@@ -123,6 +123,15 @@ class Stage:
         )
         await self._say(streams.OPERATIONS, subjects.operation("waiting", PROJECT), "operation", waiting)
 
+    async def preempt(self, operation: str, round_: int = 1) -> None:
+        preempted = event_v1.OperationsPreempted(
+            operations=(event_v1.OperationRound(operation=operation, round=round_),),
+            reason="lower-priority",
+            message="operation h of queue q has the higher priority 9",
+            claimant=str(uuid4()),
+        )
+        await self._say(streams.OPERATIONS, subjects.operation("preempted", PROJECT), "operation", preempted)
+
     async def cancel(self, operation: str, project: str = PROJECT, *, force: bool = False) -> None:
         wish = request_v1.Cancel(operation=operation, by="ann", reason="no longer needed", force=force)
         await self._say(streams.INTENTS, subjects.intent("cancel", project), "intent", wish, operation)

@@ -100,7 +100,7 @@ DURABLES: Final[tuple[DurableSpec, ...]] = (
     DurableSpec(SUBMISSIONS, "intake", (subjects.submit("*"),)),
     DurableSpec(OPERATIONS, "eligibility", _events("accepted", "requeued", *TERMINAL)),
     DurableSpec(OPERATIONS, "ranking", _events("assessed", "freed", "requeued", *TERMINAL)),
-    DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided")),
+    DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided", "preempted")),
     DurableSpec(INTENTS, "coordinator", (subjects.intent("cancel", "*"),)),
     DurableSpec(REPORTS, "coordinator", tuple(subjects.report("*", kind) for kind in ("attempts", "inventory"))),
     DurableSpec(

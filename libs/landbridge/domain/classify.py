@@ -118,6 +118,7 @@ class _Recovery(_Part, frozen=True):
 
 class _Lifecycle(_Part, frozen=True):
     expected_duration: str = ""
+    timeout: str = ""
     disconnection: _Disconnection = _Disconnection()
     recovery: _Recovery = _Recovery()
 
@@ -195,6 +196,8 @@ def _requirements(operation: _Effective) -> Requirements:
         operated_by=_ordered(rules.operated_by),
         preferences=tuple(sorted(spec.preferences.items())) if spec.preferences else (),
         expected_ms=_duration(lifecycle.expected_duration) if lifecycle.expected_duration else 0,
+        timeout_ms=_duration(lifecycle.timeout) if lifecycle.timeout else 0,
+        uninterruptible=lifecycle.disconnection.policy == "must-finish" or lifecycle.recovery.mode == "never",
         features=_features(operation, image_only=image is not None and not command),
     )
 

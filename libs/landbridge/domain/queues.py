@@ -165,7 +165,7 @@ def draining(queue: str) -> Wait:
 
 
 def making_room(limit: Limit | None) -> Wait:
-    told = "room is made for it: others were asked to leave and have not ended yet"
+    told = "room is made for the oldest of its kind: others were asked to leave and have not ended yet"
     return Wait(WaitReason.MAKING_ROOM, told, limit)
 
 

@@ -53,7 +53,8 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
     """Everything that decides where, and when, an operation may run.
 
     Quantities are whole numbers for one replica: `cpu` millicores, `memory` and `scratch` bytes, `expected_ms`
-    milliseconds. Lists without an order of their own are sorted.
+    milliseconds, `timeout_ms` the longest time of an attempt (0: none). `uninterruptible`: it is not stopped for
+    others. Lists without an order of their own are sorted.
     """
 
     project: str
@@ -91,6 +92,8 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
     recovery_mode: str = ""
     recovery_environments: tuple[str, ...] = ()
     checkpoints: str = ""
+    timeout_ms: int = 0
+    uninterruptible: bool = False
 
     @property
     def needs_compute(self) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.catalogue import Catalogue, Policy
+from landbridge.domain.catalogue import Policy, Queue
 from landbridge.domain.eligibility_index import EligibilityIndex
 from landbridge.domain.ledger import demand
 from landbridge.domain.placement import Order
@@ -124,11 +124,12 @@ class Book:
         """Make the plan of a class by the verdict of an entry, whether the book knows it or not."""
         catalogue, requirements = self.view.catalogue, entry.requirements
         policy = policy_for(requirements, catalogue)
+        queue = catalogue.queues.get(requirements.queue) or Queue(requirements.queue)
         eligible = self._candidates(entry.assessment.environments, hopeful=False)
         return Plan(
             queue=requirements.queue,
             project=requirements.project,
-            priority=_priority(requirements, catalogue),
+            priority=queue.priority_of(requirements.priority),
             weight=catalogue.projects[requirements.project].weight
             if requirements.project in catalogue.projects
             else 1.0,
@@ -138,6 +139,12 @@ class Book:
             overflow_after=timedelta(milliseconds=policy.overflow_after_ms),
             nobody=_nobody(entry.assessment),
             policy=policy_version(policy, catalogue, requirements.project),
+            ageing=timedelta(milliseconds=queue.ageing_ms),
+            preempts=queue.preempts,
+            reclaim=queue.reclaim,
+            evictable=not requirements.uninterruptible,
+            expected=_span(requirements.expected_ms),
+            longest=_span(requirements.timeout_ms),
         )
 
     def _order(self, entry: Entry, policy: Policy, eligible: list[Candidate]) -> Order | None:
@@ -165,9 +172,9 @@ class Book:
         return found
 
 
-def _priority(requirements: Requirements, catalogue: Catalogue) -> int:
-    queue = catalogue.queues.get(requirements.queue)
-    return queue.priority_of(requirements.priority) if queue is not None else 0
+def _span(milliseconds: int) -> timedelta | None:
+    """Return a time that is stated; None for one that is not."""
+    return timedelta(milliseconds=milliseconds) if milliseconds else None
 
 
 def _nobody(assessment: Assessment) -> str:

@@ -95,9 +95,11 @@ class Desk:
         """Read the tables into memory."""
         self.book.settle()
         self._wipe()
-        for charge, at in await store.charges(tx):
+        for charge, leaving in await store.charges(tx):
             self.admission.ledger.charge(charge)
-            self.admitted_at[charge.operation] = at
+            self.admitted_at[charge.operation] = charge.at or _NEVER
+            if leaving:
+                self.admission.asked_to_leave(charge.operation)
         for raw in await store.assessments(tx):
             key, _ = self.book.take(raw)
             if self.book[key].raw == raw:

@@ -118,7 +118,7 @@ class RankingHandler:
         desk.next_position += 1
         previous = before.environment if before is not None else ""
         # To leave an environment because one was told to is no drift.
-        if previous in desk.book[key].requirements.excluded:
+        if previous in desk.book[key].requirements.excluded or (before is not None and before.left):
             previous = ""
         return Ticket(operation, round_, position, now, previous)
 

@@ -8,11 +8,12 @@ import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Outbound, event_type
+from landbridge.domain.admission import Evicted
 from landbridge.domain.decision_record import DecisionRecord
 from landbridge.domain.placement import ScoreCard
 from landbridge.domain.queues import Wait
 from landbridge.schema.wire import event_v1
-from landbridge.schema.wire.event_v1 import DecidedOperation, OperationRound, OperationsWaiting
+from landbridge.schema.wire.event_v1 import DecidedOperation, OperationRound, OperationsPreempted, OperationsWaiting
 
 SERVICE: Final = "ranking"
 MOST_OPERATIONS: Final = 1000
@@ -21,6 +22,7 @@ REBUILT_AFTER: Final = timedelta(minutes=1)
 
 _DECIDED: Final = event_type("operation", "OperationsDecided")
 _WAITING: Final = event_type("operation", "OperationsWaiting")
+_PREEMPTED: Final = event_type("operation", "OperationsPreempted")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -197,6 +199,30 @@ def to_wire(card: ScoreCard) -> event_v1.ScoreCard:
             for m in card.measurements
         ),
     )
+
+
+def preempted(evicted: Sequence[Evicted]) -> list[Outbound]:
+    """Tell who has to leave, for whom and why."""
+    groups: dict[tuple[str, str, str], list[Evicted]] = {}
+    for found in evicted:
+        why = "lower-priority" if found.charge.queue == found.claimant.queue else "reclaimed"
+        groups.setdefault((found.charge.project, found.claimant.operation, why), []).append(found)
+    return [_preempted(project, why, group) for (project, _, why), group in groups.items()]
+
+
+def _preempted(project: str, why: str, group: Sequence[Evicted]) -> Outbound:
+    claimant, queue = group[0].claimant, group[0].charge.queue
+    if why == "reclaimed":
+        told = f"queue {queue} holds more than its quota, operation {claimant.operation} of {claimant.queue} does not"
+    else:
+        told = f"operation {claimant.operation} of queue {queue} has the higher priority {claimant.priority}"
+    body = OperationsPreempted(
+        operations=tuple(OperationRound(operation=f.charge.operation, round=f.charge.round) for f in group),
+        reason=why,
+        message=told,
+        claimant=claimant.operation,
+    )
+    return Outbound(subjects.operation("preempted", project), _PREEMPTED, _encode(body))
 
 
 def waiting(

@@ -55,6 +55,7 @@ class Results:
         if self.closed:
             await store.close(tx, self.closed, self._now)
         events = await self._decide(tx) if self.admitted else []
+        events += await self._preempt(tx)
         left = desk.waiting & (self.gone | {found.ticket.operation for found in self.admitted})
         if left:
             await store.stop_waiting(tx, sorted(left))
@@ -130,6 +131,15 @@ class Results:
     def _held_out(self, found: Admitted) -> bool:
         after = self._desk.admission.buckets[found.bucket].plan.overflow_after
         return bool(after) and found.ticket.since + after > self._now
+
+    async def _preempt(self, tx: Tx) -> list[Outbound]:
+        """Write who has to leave, and tell the coordinator, which has them stopped."""
+        evicted = self._desk.admission.evicted
+        if not evicted:
+            return []
+        self._desk.admission.evicted = []
+        await store.ask_to_leave(tx, [found.charge.operation for found in evicted])
+        return messages.preempted(evicted)
 
     # -- waits --------------------------------------------------------------------------------------------------------
 

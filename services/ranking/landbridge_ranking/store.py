@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -21,11 +22,12 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the ledger says of an operation."""
+    """What the ledger says of an operation. `left`: it left its environment because it was asked to."""
 
     round: int
     environment: str
     closed: bool
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,10 @@ async def hold_fence(tx: Tx, silence_s: int) -> int:
 async def known(tx: Tx, operations: Sequence[str]) -> dict[str, Known]:
     """Return what is known of operations that were placed, or ended, before."""
     rows = await tx.fetch(
-        "select operation, round, environment, closed from charge where operation = any($1::uuid[])", sorted(operations)
+        "select operation, round, environment, closed, leaving from charge where operation = any($1::uuid[])",
+        sorted(operations),
     )
-    return {str(row[0]): Known(row[1], row[2], row[3]) for row in rows}
+    return {str(row[0]): Known(row[1], row[2], row[3], row[4]) for row in rows}
 
 
 async def charge(tx: Tx, admitted: Sequence[tuple[Admitted, str, bool]], at: datetime) -> None:
@@ -80,13 +83,15 @@ async def charge(tx: Tx, admitted: Sequence[tuple[Admitted, str, bool]], at: dat
     charges = [item[0].charge for item in ordered]
     await tx.execute(
         """insert into charge (operation, round, environment, queue, project, amounts, decision, previous, held_out,
-               at, held, closed)
-           select *, $10::timestamptz, true, false from unnest($1::uuid[], $2::int[], $3::text[], $4::text[],
-               $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[])
+               priority, borrowed, evictable, ends, at, held, closed)
+           select *, $14::timestamptz, true, false from unnest($1::uuid[], $2::int[], $3::text[], $4::text[],
+               $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::int[], $11::boolean[],
+               $12::boolean[], $13::timestamptz[])
            on conflict (operation) do update set round = excluded.round, environment = excluded.environment,
                queue = excluded.queue, project = excluded.project, amounts = excluded.amounts,
                decision = excluded.decision, previous = excluded.previous, held_out = excluded.held_out,
-               at = excluded.at, held = true""",
+               priority = excluded.priority, borrowed = excluded.borrowed, evictable = excluded.evictable,
+               ends = excluded.ends, at = excluded.at, held = true, leaving = false""",
         [found.operation for found in charges],
         [found.round for found in charges],
         [found.environment for found in charges],
@@ -96,6 +101,10 @@ async def charge(tx: Tx, admitted: Sequence[tuple[Admitted, str, bool]], at: dat
         [decision for _, decision, _ in ordered],
         [item[0].ticket.previous for item in ordered],
         [held_out for _, _, held_out in ordered],
+        [found.priority for found in charges],
+        [found.borrowed for found in charges],
+        [found.evictable for found in charges],
+        [found.ends for found in charges],
         at,
     )
 
@@ -122,12 +131,34 @@ async def close(tx: Tx, operations: Sequence[str], at: datetime) -> None:
     )
 
 
-async def charges(tx: Tx) -> list[tuple[Charge, datetime]]:
-    """Return everything that is held, with the moments of admission."""
+async def ask_to_leave(tx: Tx, operations: Sequence[str]) -> None:
+    """Write that operations were asked to leave: a successor must not ask others instead."""
+    await tx.execute("update charge set leaving = true where held and operation = any($1::uuid[])", sorted(operations))
+
+
+async def charges(tx: Tx) -> list[tuple[Charge, bool]]:
+    """Return everything that is held, and whether it was asked to leave."""
     rows = await tx.fetch(
-        "select operation, round, environment, queue, project, amounts, at from charge where held order by operation"
+        """select operation, round, environment, queue, project, amounts, priority, borrowed, evictable, at, ends,
+               leaving from charge where held order by operation"""
     )
-    return [(Charge(str(r[0]), r[1], r[2], r[3], r[4], _amounts.decode(r[5])), r[6]) for r in rows]
+    return [(_charge(row), row["leaving"]) for row in rows]
+
+
+def _charge(row: Any) -> Charge:
+    return Charge(
+        str(row["operation"]),
+        row["round"],
+        row["environment"],
+        row["queue"],
+        row["project"],
+        _amounts.decode(row["amounts"]),
+        priority=row["priority"],
+        borrowed=row["borrowed"],
+        evictable=row["evictable"],
+        at=row["at"],
+        ends=row["ends"],
+    )
 
 
 # -- what waits --------------------------------------------------------------------------------------------------------

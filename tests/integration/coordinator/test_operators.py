@@ -188,6 +188,28 @@ async def test_an_override_flags_possible_overlap_until_the_old_attempt_is_prove
     await decide(coordinator, f"operations/{operation}/override", 409)
 
 
+@pytest.mark.usefixtures("coordinator")
+async def test_what_has_to_give_way_is_stopped_by_its_environment_and_waits_again(stage: Stage, join: Join) -> None:
+    a = await join("a")
+    operation = await stage.accept()
+    await stage.decide([operation], "a")
+    ref = await a.run(operation)
+    for _ in range(2):
+        await stage.preempt(operation)
+    await wait_until(lambda: stage.ordered("a", "stop"), "the stop is ordered")
+    sealed = report_v1.CheckpointRef(epoch=ref[1], manifest="ck/manifest.json")
+    await a.tell(a.report(ref, "relinquished", reason="preempted", checkpoint=sealed))
+    told = await stage.until(operation, "retrying")
+    (stop,) = await stage.ordered("a", "stop")
+    assert (stop.reason, stop.force) == ("preempted", False)
+    assert [event.reason for event in told if event.reason == "preempted"] == ["preempted"] * 2
+    ((freed,), (requeued,)) = (await stage.others(operation, "freed"), await stage.others(operation, "requeued"))
+    assert (freed["round"], requeued["round"], requeued["reason"]) == (1, 2, "preempted")
+    await stage.decide([operation], "a", 2)
+    await a.run(operation, 2)
+    assert (await stage.ordered("a", "offer"))[-1].resume_from == "ck/manifest.json"
+
+
 async def test_a_move_waits_for_the_environment_then_wants_one_target_by_the_ordinary_rules(
     coordinator: CoordinatorService, stage: Stage, join: Join
 ) -> None:

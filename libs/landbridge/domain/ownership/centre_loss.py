@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from landbridge.domain.lifecycle import Condition, Phase
+from landbridge.domain.ownership.centre_give_way import stop_to_give_way
 from landbridge.domain.ownership.centre_model import (
     OWNED,
     AdoptFound,
@@ -167,6 +168,8 @@ def _item(state: OperationState, item: InventoryItem, now: int, rules: Rules, ti
         return Decision(decision.state, (*decision.effects, _stop_for_cancel(decision.state)))
     if is_move_pending(decision.state):
         return Decision(decision.state, (*decision.effects, stop_for_move(decision.state)))
+    if decision.state.stopping and is_owned(decision.state):
+        return Decision(decision.state, (*decision.effects, stop_to_give_way(decision.state)))
     return decision
 
 

@@ -54,6 +54,8 @@ __all__ = [
     "OperationState",
     "Override",
     "PlacementState",
+    "Preempted",
+    "QueueChanged",
     "QueueTimeout",
     "RaiseTerm",
     "Recovered",
@@ -71,6 +73,7 @@ __all__ = [
     "SendSettle",
     "SendStop",
     "SendWithdraw",
+    "StartDue",
     "Timer",
     "Verdict",
     "Waiting",
@@ -99,6 +102,7 @@ class Timer(StrEnum):
     OFFER = "offer"
     QUEUE = "queue"
     RETRY = "retry"
+    START = "start"
 
 
 class Former(msgspec.Struct, frozen=True):
@@ -160,6 +164,14 @@ class OperationState(msgspec.Struct, frozen=True, kw_only=True):
     """The one environment that a person wants it in; it holds until the operation runs there."""
     overlap: Epoch = NEVER_PLACED
     """An epoch left by emergency override whose end nobody has proven."""
+    stopping: str = ""
+    """Why its environment was asked to give it back, other than by a move; empty = it was not."""
+    queue: str = ""
+    """The queue that a person has it wait in; empty = the one that it names."""
+    priority: str = ""
+    """The priority class that a person gave it; empty = the one that it names."""
+    start_within_ms: int = 0
+    """How long a gang may take from its grant to its start; 0 = it is none."""
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
@@ -179,6 +191,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     queue_timeout_ms: int = 86_400_000
     generation: int = 1
     recovering: bool = False
+    start_within_ms: int = 0
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -275,6 +288,26 @@ class RetryDue(msgspec.Struct, frozen=True):
     """The wait before the next round may be over."""
 
 
+class StartDue(msgspec.Struct, frozen=True):
+    """The time in which a gang must have started may be over."""
+
+
+class Preempted(msgspec.Struct, frozen=True):
+    """Ranking needs what this round holds for another operation."""
+
+    round: int
+    message: str = ""
+
+
+class QueueChanged(msgspec.Struct, frozen=True):
+    """A named person has an operation that waits do so in another queue, or by another priority class."""
+
+    by: str
+    reason: str = ""
+    queue: str = ""
+    priority: str = ""
+
+
 class LinkLost(msgspec.Struct, frozen=True):
     """The centre has not heard the environment for a lease's time."""
 
@@ -359,7 +392,7 @@ class Recovered(msgspec.Struct, frozen=True):
 Message = (
     Accepted | Decided | Waiting | Claim | ReportStarted | ReportFinished | ReportRelinquished | ReportFailedToStart
     | ReportCheckpointed | ReportRefused | CancelRequested | OfferTimeout | QueueTimeout | RetryDue | LinkLost
-    | EnvironmentExpired | DeclaredDead | Override | MoveRequested | AdoptFound
+    | EnvironmentExpired | DeclaredDead | Override | MoveRequested | AdoptFound | StartDue | Preempted | QueueChanged
     | InventoryItem | InventoryMissing | GenerationRaised | Recovered
 )  # fmt: skip
 

@@ -112,7 +112,14 @@ def _claim(state: OperationState, claim: Claim, now: int, rules: Rules, _timing:
     if stale:
         back = leave(state, Phase.QUEUED, now, reason=stale)
         return Decision(back.state, (*back.effects, RefuseClaim(claim.epoch, stale)))
-    state = replace(state, placement=PlacementState.CLAIMED, grant_term=claim.term, timer=Timer.NONE, due_at=0)
+    gang = state.start_within_ms
+    state = replace(
+        state,
+        placement=PlacementState.CLAIMED,
+        grant_term=claim.term,
+        timer=Timer.START if gang else Timer.NONE,
+        due_at=now + gang if gang else 0,
+    )
     return Decision(state, (Grant(claim.epoch, claim.term),))
 
 

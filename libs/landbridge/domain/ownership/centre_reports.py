@@ -25,6 +25,7 @@ from landbridge.domain.ownership.centre_model import (
     ReportStarted,
     SendSettle,
     SendStop,
+    Timer,
     Verdict,
 )
 from landbridge.domain.ownership.centre_placement import take_back
@@ -39,6 +40,7 @@ from landbridge.domain.ownership.centre_shared import (
     phase_after_leaving,
     set_condition,
 )
+from landbridge.domain.ownership.environment_work import LATE
 from landbridge.domain.ownership.epochs import NEVER_PLACED
 from landbridge.domain.ownership.policy import FAILED_START_LIMIT, Timing
 from landbridge.domain.ownership.rules import Rules
@@ -130,7 +132,15 @@ def mark_running(state: OperationState, report: Reported) -> Decision:
     """Begin an attempt: from now on users see it run."""
     if state.pinned == state.environment:
         state = replace(state, pinned="")
-    state = move(state, Phase.RUNNING, placement=PlacementState.RUNNING, attempts=state.attempts + 1, returns=0)
+    state = move(
+        state,
+        Phase.RUNNING,
+        placement=PlacementState.RUNNING,
+        attempts=state.attempts + 1,
+        returns=0,
+        timer=Timer.NONE,
+        due_at=0,
+    )
     running = event(state, "running", reason="started", report=report.report, verdict=Verdict.ACCEPTED)
     return Decision(state, (running,))
 
@@ -226,8 +236,17 @@ def _relinquished(
     if reason == "not-here" and state.placement is PlacementState.RUNNING and not state.cancel:
         # It had started and its record is gone: removed behind our back, now confirmed.
         return fail_attempt(state, now, "missing", report.message, None, report.report, (settle,))
-    following = phase_after_leaving(state)
-    return leave(state, following, now, reason=reason, message=report.message, report=report.report, extra=(settle,))
+    return leave(
+        state,
+        phase_after_leaving(state),
+        now,
+        reason=reason,
+        message=report.message,
+        # Where a gang did not come up in time it need not be tried again at once.
+        exclude=(*state.exclude, report.environment) if reason == LATE else (),
+        report=report.report,
+        extra=(settle,),
+    )
 
 
 def _given_back_late(state: OperationState, report: Reported, settle: SendSettle) -> Decision:

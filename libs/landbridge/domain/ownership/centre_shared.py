@@ -132,6 +132,7 @@ def leave(
         exclude=exclude,
         control_lost=False,
         missing=False,
+        stopping="",
         concluded=state.concluded or report is not None,
     )
     verdict = Verdict.NONE if report is None else Verdict.ACCEPTED

@@ -41,6 +41,12 @@ CANCELLED = "cancelled"
 STOPPED_ON_SITE = "stopped-on-site"
 MOVED = "moved"
 """Stop for a move: a checkpoint is asked for first, and the work is given back."""
+PREEMPTED = "preempted"
+"""Stop so that other work finds room: as for a move."""
+LATE = "gang-not-started"
+"""Stop of a gang that has not started in time: it is given back."""
+SEALING = frozenset({MOVED, PREEMPTED})
+"""Stops before which a checkpoint is asked for."""
 # A stop for any other reason gives the work back, to be placed again.
 _STOPS_THAT_END_IT = frozenset({CANCELLED, STOPPED_ON_SITE})
 
@@ -136,7 +142,7 @@ def _stop(state: HeldOperation, stop: Stop, context: Context) -> Decision:
     if slot.stopping and not stop.force:
         return Decision(state)
     state = put(state, replace(slot, stopping=slot.stopping or stop.reason))
-    return Decision(state, (StopWork(stop.epoch, stop.reason, stop.grace_ms, checkpoint=stop.reason == MOVED),))
+    return Decision(state, (StopWork(stop.epoch, stop.reason, stop.grace_ms, checkpoint=stop.reason in SEALING),))
 
 
 def _checkpointed(state: HeldOperation, sealed: Checkpointed, context: Context) -> Decision:

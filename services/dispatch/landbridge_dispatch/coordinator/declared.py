@@ -11,6 +11,7 @@ from landbridge.domain.ownership.policy import RETRY_BACKOFF_MAX_MS, Disconnecti
 from landbridge_dispatch.specification import DeclaredDisconnection, Lifecycle, disconnection_of, milliseconds
 
 QUEUE_TIMEOUT_MS = 86_400_000
+START_WITHIN_MS = 600_000
 RETRY_BACKOFF_MS = 60_000
 _MEMO = 4096
 
@@ -33,13 +34,20 @@ class DeclaredLifecycle(msgspec.Struct, frozen=True, rename="camel"):
     disconnection: DeclaredDisconnection = DeclaredDisconnection()
 
 
+class DeclaredGang(msgspec.Struct, frozen=True, rename="camel"):
+    """How the replicas of a distributed job start, as written."""
+
+    start_within: str = ""
+
+
 class Declared(msgspec.Struct, frozen=True):
-    """The same, as numbers."""
+    """The same, as numbers. `start_within_ms` 0: it is no distributed job."""
 
     policy: Disconnection
     retries: Retries
     queue_timeout_ms: int
     features: tuple[str, ...]
+    start_within_ms: int = 0
 
 
 class Specification(msgspec.Struct, frozen=True):
@@ -57,6 +65,7 @@ class _Spec(msgspec.Struct, frozen=True):
 
     type: str = ""
     lifecycle: DeclaredLifecycle = DeclaredLifecycle()
+    gang: DeclaredGang = DeclaredGang()
     image: msgspec.Raw = msgspec.Raw()
     command: msgspec.Raw = msgspec.Raw()
     source: msgspec.Raw = msgspec.Raw()
@@ -97,7 +106,8 @@ def declare(body: bytes) -> Declared:
     )
     policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
     queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)
-    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features)
+    start_within_ms = milliseconds(spec.gang.start_within, START_WITHIN_MS) if spec.type == "distributed-job" else 0
+    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features, start_within_ms)
 
 
 @lru_cache(maxsize=256)

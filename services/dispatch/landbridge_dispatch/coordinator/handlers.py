@@ -25,11 +25,11 @@ _SOON_S, _SOON_DELIVERIES = 0.25, 8
 _LATER_S, _PATIENCE_DELIVERIES = 2.0, 150
 _cancel = msgspec.json.Decoder(request_v1.Cancel)
 
-Parsed = wire.Accepted | wire.Waiting | wire.Decided
+Parsed = wire.Accepted | wire.Waiting | wire.Decided | wire.Preempted
 
 
 class OperationsHandler:
-    """New operations, rounds that wait, rounds that are decided."""
+    """New operations, rounds that wait, rounds that are decided, rounds that have to leave."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -48,6 +48,8 @@ class OperationsHandler:
                 _decide(session, content)
             elif isinstance(content, wire.Waiting):
                 _wait(session, content)
+            elif isinstance(content, wire.Preempted):
+                _preempt(session, content)
         return await session.finish()
 
     async def _held(self, tx: Tx, parsed: Iterable[tuple[Inbound, Parsed]]) -> set[str]:
@@ -77,6 +79,7 @@ class OperationsHandler:
                 generation=core.generation,
                 # What may already run somewhere is not placed before somebody has seen or decided.
                 recovering=core.recovering or content.operation in held,
+                start_within_ms=declared.start_within_ms,
             )
             session.accept(accepted, specification)
 
@@ -86,6 +89,8 @@ def _read(message: Inbound) -> Parsed:
     try:
         if kind == "decided":
             return wire.read_decided(message.body)
+        if kind == "preempted":
+            return wire.read_preempted(message.body)
         return wire.read_waiting(message.body) if kind == "waiting" else wire.read_accepted(message.body)
     except msgspec.MsgspecError as error:
         raise PermanentFailure(f"not a message of kind {kind}: {error}", offenders=[message.id]) from error
@@ -135,6 +140,12 @@ def _wait(session: Session, waiting: wire.Waiting) -> None:
         if session.state(item.operation) is not None:
             message = model.Waiting(item.round, waiting.reason or "waiting", waiting.message, unplaceable)
             session.decide(item.operation, message)
+
+
+def _preempt(session: Session, preempted: wire.Preempted) -> None:
+    for item in preempted.operations:
+        if session.state(item.operation) is not None:
+            session.decide(item.operation, model.Preempted(item.round, preempted.message))
 
 
 class ReportsHandler:

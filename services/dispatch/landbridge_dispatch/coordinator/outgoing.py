@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -69,7 +70,7 @@ def requeued(state: OperationState, requeue: model.Requeue, effective: Raw) -> O
         operation=state.operation,
         project=state.project,
         round=requeue.round,
-        effective=_only_in(effective, requeue.only) if requeue.only else effective,
+        effective=_for_this_round(effective, requeue.only, state.queue, state.priority),
         reason=requeue.reason,
         exclude=requeue.exclude,
         failed_over=requeue.failed_over,
@@ -77,19 +78,28 @@ def requeued(state: OperationState, requeue: model.Requeue, effective: Raw) -> O
     return Outbound(subjects.operation("requeued", state.project), _REQUEUED, wire.encode(body), state.operation)
 
 
-def _only_in(effective: Raw, environment: str) -> Raw:
-    """Narrow the allowed environments of a specification to one, for this round's judgement.
+def _for_this_round(effective: Raw, environment: str, queue: str, priority: str) -> Raw:
+    """Apply what a person decided to a specification, for this round's judgement: environment, queue, priority class.
 
-    Every other constraint stands. What is offered to the environment is the accepted specification, unchanged.
+    Every constraint stands. What is offered to the environment is the accepted specification, unchanged.
     """
+    if not (environment or queue or priority):
+        return effective
     document = msgspec.json.decode(b64decode(msgspec.json.decode(effective, type=str)))
+    document["spec"].update({name: value for name, value in (("queue", queue), ("priority", priority)) if value})
+    if environment:
+        _only_in(document, environment)
+    return Raw(msgspec.json.encode(msgspec.json.encode(document, order="deterministic")))
+
+
+def _only_in(document: dict[str, Any], environment: str) -> None:
+    """Narrow the allowed environments of a specification to one."""
     chosen = document["spec"].setdefault("constraints", {}).setdefault("environments", {})
     allowed = chosen.get("allow") or [environment]
     # Not allowed by its own specification: nothing is eligible, and the reason names the rule.
     chosen["allow"] = [environment] if environment in allowed else allowed
     if environment not in allowed:
         chosen["forbid"] = sorted({*chosen.get("forbid", ()), *allowed})
-    return Raw(msgspec.json.encode(msgspec.json.encode(document, order="deterministic")))
 
 
 def freed(state: OperationState, free: model.Free) -> Outbound:

@@ -40,6 +40,10 @@ class Rest(msgspec.Struct, frozen=True, omit_defaults=True):
     checkpoint: str = ""
     pinned: str = ""
     overlap: Epoch = NEVER_PLACED
+    stopping: str = ""
+    queue: str = ""
+    priority: str = ""
+    start_within_ms: int = 0
 
 
 class Row:
@@ -105,7 +109,8 @@ def _to_row(record: Any) -> Row:
     (name, project, sha, phase, op_seq, round_, generation, counter, environment, placement, _active, grant_term,
      concluded, attempts, timer, due_at, queue_due, decision_id, contract_version, until, body) = record  # fmt: skip
     (centre, former, missing, failures, failed_starts, returns, policy, retries, queue_timeout_ms, cancel, forced,
-     control_lost, unplaceable, exclude, checkpoint, pinned, overlap) = _read_rest(body)  # fmt: skip
+     control_lost, unplaceable, exclude, checkpoint, pinned, overlap, stopping, queue, priority,
+     start_within_ms) = _read_rest(body)  # fmt: skip
     state = OperationState(
         operation=name, project=project, phase=_PHASES[phase], op_seq=op_seq, generation=centre, round=round_,
         epoch=Epoch(generation, counter), environment=environment, placement=_PLACEMENTS[placement],
@@ -114,7 +119,8 @@ def _to_row(record: Any) -> Row:
         queue_timeout_ms=queue_timeout_ms, timer=_TIMERS[timer], due_at=due_at, queue_due=queue_due, cancel=cancel,
         cancel_forced=forced, control_lost=control_lost, unplaceable=unplaceable, exclude=exclude,
         decision_id=decision_id, contract_version=contract_version, valid_until=until, checkpoint=checkpoint,
-        pinned=pinned, overlap=overlap,
+        pinned=pinned, overlap=overlap, stopping=stopping, queue=queue, priority=priority,
+        start_within_ms=start_within_ms,
     )  # fmt: skip
     return Row(state, sha)
 

@@ -21,8 +21,8 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
         stream=streams.OPERATIONS,
         durable="coordinator",
-        filters=tuple(subjects.operation(event, "*") for event in ("accepted", "waiting", "decided")),
-        types=("OperationAccepted", "OperationsWaiting", "OperationsDecided"),
+        filters=tuple(subjects.operation(event, "*") for event in ("accepted", "waiting", "decided", "preempted")),
+        types=("OperationAccepted", "OperationsWaiting", "OperationsDecided", "OperationsPreempted"),
         handler=lambda service: OperationsHandler(service.core),
     ),
     Subscription(

@@ -22,6 +22,7 @@ _MESSAGES: dict[Timer, model.Message] = {
     Timer.OFFER: model.OfferTimeout(),
     Timer.QUEUE: model.QueueTimeout(),
     Timer.RETRY: model.RetryDue(),
+    Timer.START: model.StartDue(),
 }
 
 

@@ -39,6 +39,13 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     condition: str = ""
 
 
+class Preempted(msgspec.Struct, frozen=True, rename="camel"):
+    """Of `OperationsPreempted`."""
+
+    operations: tuple[Round, ...] = ()
+    message: str = ""
+
+
 class Placed(msgspec.Struct, frozen=True, rename="camel"):
     """Of `DecidedOperation`."""
 
@@ -206,6 +213,7 @@ encode = msgspec.json.Encoder().encode
 read_accepted = msgspec.json.Decoder(Accepted).decode
 read_waiting = msgspec.json.Decoder(Waiting).decode
 read_decided = msgspec.json.Decoder(Decided).decode
+read_preempted = msgspec.json.Decoder(Preempted).decode
 read_reports = msgspec.json.Decoder(Reports).decode
 read_report = msgspec.json.Decoder(ReportHead).decode
 read_inventory = msgspec.json.Decoder(Inventory).decode

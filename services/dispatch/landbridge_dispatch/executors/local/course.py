@@ -11,7 +11,8 @@ from landbridge_dispatch.executors.local.order import Disconnection
 
 MS = 1_000_000
 LEASE_POLL_NS = 1000 * MS
-MOVED = "moved"  # the reason of a stop that wants a checkpoint first; as in the rules of ownership
+MOVED = "moved"
+SEALING = frozenset({MOVED, "preempted"})  # reasons of stops that want a checkpoint first; as in the rules of ownership
 
 
 class Stage(StrEnum):
@@ -90,7 +91,7 @@ class Course:
         return min(moments, default=None)
 
     def _leave_running(self, now_ns: int, stop: StopRequest | None, *, sealed: bool) -> None:
-        if stop is not None and stop.reason == MOVED and self._checkpoints and not stop.force:
+        if stop is not None and stop.reason in SEALING and self._checkpoints and not stop.force:
             self._leave_by_move(now_ns, stop, sealed=sealed)
         elif stop is not None:
             self._terminate(stop.reason, now_ns if stop.force else now_ns + stop.grace_ms * MS)

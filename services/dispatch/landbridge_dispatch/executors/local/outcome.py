@@ -56,7 +56,9 @@ def judge(
 
 _STOPPED = {
     "cancelled": "stopped on request",
+    "gang-not-started": "stopped because not all of its replicas had started in time",
     "moved": "stopped to be moved to another environment",
+    "preempted": "stopped so that other work finds room",
     "self-stopped": "stopped itself as declared after the environment's lease had run out",
     "stopped-on-site": "stopped by an operator on site",
 }
