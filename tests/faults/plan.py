@@ -76,7 +76,7 @@ def _fault(draw: random.Random, number: int, size: int, ttl_s: float, sites: Seq
         "link": (18, lambda: (f"dispatcher-{draw.choice(sites)}", *_link(draw, ttl_s))),
         "rewind": (4, lambda: (_durable(draw), "", 0.0)),
         "repeat": (4, lambda: (f"{draw.choice(REPLAYED)}", "", 0.0)),
-        "twin": (4, lambda: (f"twin-{draw.choice(DOUBLED)}", "", draw.uniform(1.0, 5.0))),
+        "twin": (4, lambda: (f"twin-{draw.choice(DOUBLED)}", "", draw.uniform(3.0, 7.0))),
         "cancel-storm": (4, lambda: ("clients", "", 0.0)),
     }
     kind = draw.choices(list(kinds), [weight for weight, _ in kinds.values()])[0]
