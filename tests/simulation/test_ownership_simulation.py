@@ -1,43 +1,36 @@
-"""The whole protocol under faults, on virtual time: seeds that hold, mutations that must not, and what was covered."""
+"""The whole protocol under faults, on virtual time: seeds that hold, rules that must not be missing, coverage."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from landbridge.domain.ownership.centre_model import PlacementState
-from landbridge.domain.ownership.rules import PRODUCTION, Rules
-from simulation.world.bus import Weather
-from simulation.world.faults import FAULTS
-from simulation.world.truth import Violated
-from simulation.world.world import Plan, run
+from landbridge.domain.ownership.rules import PRODUCTION
+from simulation.met import ROWS, UNREACHABLE, met, thin
+from simulation.mutations import PINNED, RULES, catch
+from simulation.plans import PLANS, plans_of
+from simulation.world.coverage import table, write
+from simulation.world.truth_centre import Violated
+from simulation.world.world import run
+
+# One worker runs them all: the coverage is that of all seeds together.
+pytestmark = pytest.mark.xdist_group("ownership-simulation")
 
 SEEDS = 200
 BLOCK = 20
+PAGE = Path(__file__).parents[2] / "build" / "simulation" / "coverage.md"
 
 _covered: Counter[tuple[str, str]] = Counter()
 _blocks_run: set[int] = set()
-
-
-def stormy() -> Plan:
-    """Commands and grants come again and again, late, while environments lose their records."""
-    weather = Weather(repeat=0.4, drop=0.1, slow=0.4, slow_delay=20_000)
-    return Plan(kinds=("commands-again", "environment-restored", "cut", "term-raised"), faults=40, weather=weather)
-
-
-def cuts() -> Plan:
-    """Only links are cut: requests and replies travel slowly around the ends of leases."""
-    return Plan(kinds=("cut", "cut-all"))
-
-
-PLANS = {"mixed": Plan, "storm": stormy, "cuts": cuts}
 
 
 def _run_block(block: int) -> None:
     if block in _blocks_run:
         return
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
-        _covered.update(run(seed).truth.covered)
+        for plan in plans_of(seed):
+            _covered.update(run(seed, plan=PLANS[plan]()).truth.covered)
     _blocks_run.add(block)
 
 
@@ -46,18 +39,18 @@ def test_invariants_hold_at_every_step_of_every_seed(block: int) -> None:
     _run_block(block)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_invariants_hold_in_a_storm_of_repeats_and_restores(seed: int) -> None:
-    run(seed, plan=stormy())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("block", range(100))
-def test_invariants_hold_for_many_more_seeds(block: int) -> None:
-    for seed in range(1_000 + block * 100, 1_100 + block * 100):
-        run(seed)
-        run(seed, plan=stormy())
+# Seeds that once broke, with what they showed. The storms have changed since, so what each showed is also a unit test.
+@pytest.mark.parametrize(
+    ("seed", "plan"),
+    [
+        (1964, "storm"),  # must-finish work, unrecorded since a restore, was granted again by a repeated offer
+        (917, "mixed"),  # unknown work that was out of date there waited for the proof of its stop for ever
+        (60, "mixed"),  # an operation waited for a decision about a slot that had ended and was gone
+        (156, "mixed"),  # a restore left an issued epoch above the highest that any environment holds
+    ],
+)
+def test_seeds_that_broke_once_hold(seed: int, plan: str) -> None:
+    run(seed, plan=PLANS[plan]())
 
 
 def test_the_same_seed_replays_exactly() -> None:
@@ -72,65 +65,18 @@ def test_a_violation_names_its_seed_and_shows_the_trace() -> None:
         run(0, replace(PRODUCTION, two_phase=False))
 
 
-# One pinned seed per rule: without the rule this run breaks, with it the same run holds.
-PINNED: dict[str, tuple[int, str]] = {
-    "two_phase": (0, "mixed"),
-    "true_start_check": (3, "mixed"),
-    "lease_from_send": (361, "cuts"),
-    "expiry_waits_drift": (32, "mixed"),
-    "term_bump_on_release": (1, "mixed"),
-    "continue_never_expires": (0, "storm"),
-    "self_stop_verified": (7, "mixed"),
-    "tombstone_before_relinquish": (19, "storm"),
-    "keep_slot_until_term_advances": (7, "storm"),
-    "terminal_needs_current_epoch": (1, "storm"),
-    "terminal_needs_term": (105, "mixed"),
-    "relinquish_needs_term": (11, "storm"),
-    "no_grant_after_cancel": (204, "mixed"),
-    "stop_lower_first": (98, "mixed"),
-    "detect_environment_restore": (3, "mixed"),
-    "no_grant_while_record_lost": (1964, "storm"),
-    "hello_raises_term": (1, "mixed"),
-    "new_generation_on_restore": (0, "mixed"),
-    "reconcile_after_restore": (6, "mixed"),
-}
-
-
-@pytest.mark.parametrize("rule", Rules.__struct_fields__)
+@pytest.mark.parametrize("rule", RULES)
 def test_every_rule_is_missed_when_switched_off(rule: str) -> None:
     seed, plan = PINNED[rule]
 
-    with pytest.raises(Violated):
-        run(seed, replace(PRODUCTION, **{rule: False}), PLANS[plan]())
+    assert catch(rule, seed, plan) is not None
     run(seed, PRODUCTION, PLANS[plan]())
 
 
-_STATES = (
-    PlacementState.IDLE,
-    PlacementState.OFFERED,
-    PlacementState.CLAIMED,
-    PlacementState.RUNNING,
-    PlacementState.DONE,
-)
-
-
-def test_every_fault_strikes_in_every_placement_state_at_least_twenty_times() -> None:
+def test_every_fault_meets_every_state_that_it_can_meet() -> None:
     for block in range(SEEDS // BLOCK):
         _run_block(block)
-    thin = {
-        (kind, str(state)): _covered[f"fault {kind}", str(state)]
-        for kind in FAULTS
-        for state in _STATES
-        if _covered[f"fault {kind}", str(state)] < 20
-    }
+    counts = met(_covered)
+    write(table(counts, ROWS, UNREACHABLE, SEEDS), PAGE)
 
-    assert thin == {}, _table()
-
-
-def _table() -> str:
-    """The coverage table, for people: faults down, placement states across."""
-    lines = ["fault".ljust(22) + "".join(str(state).rjust(12) for state in PlacementState)]
-    for kind in FAULTS:
-        counts = (_covered[f"fault {kind}", str(state)] for state in PlacementState)
-        lines.append(kind.ljust(22) + "".join(str(count).rjust(12) for count in counts))
-    return "\n".join(lines)
+    assert thin(counts, 1) == {}, PAGE.read_text()

@@ -1,9 +1,10 @@
 """A faulty bus between the centre and its environments.
 
-Streams lose nothing but may delay, repeat and reorder, and wait while a link is cut. Requests and replies may also
-vanish. A link can be cut in one direction only.
+Streams lose nothing but may delay, repeat and reorder, and wait while a link is cut or nobody receives. Requests and
+replies may also vanish. A link can be cut in one direction only.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -13,6 +14,12 @@ from simulation.world.clock import Timeline
 
 Receive = Callable[[Any], bool]
 """Takes a payload; False: nobody is there, deliver again later."""
+
+Way = tuple[str, str]
+"""(environment, "up" | "down"): one direction of a link."""
+
+_REMEMBERED = 60
+"""Commands that a consumer whose position goes back gets again."""
 
 
 @dataclass
@@ -24,6 +31,18 @@ class Weather:
     slow: float = 0.05
     delay: int = 20
     slow_delay: int = 45_000
+    shuffle: float = 0.3
+    """That what waited is delivered out of order."""
+
+
+def about_of(payload: Any) -> str:
+    """Name the operation that a message is about; empty = none, or several."""
+    match payload:
+        case (str() as operation, _):
+            return operation
+        case (int(), str(), (str() as operation, _)):
+            return operation
+    return ""
 
 
 @dataclass
@@ -31,49 +50,97 @@ class FaultyBus:
     timeline: Timeline
     random: Random
     weather: Weather
-    cut: set[tuple[str, str]] = field(default_factory=set)
-    """(environment, "up" | "down")"""
-    history: dict[str, list[tuple[Any, Receive]]] = field(default_factory=dict)
+    met: Callable[[str, str], None]
+    """Told what the weather does to a message: drop, repeat, delay or reorder, and the operation it is about."""
+    cut: set[Way] = field(default_factory=set)
+    history: dict[str, deque[tuple[Any, Receive]]] = field(default_factory=dict)
     calm: bool = False
+    waiting: dict[Way, list[tuple[Any, Receive]]] = field(default_factory=dict)
+    """What could not be delivered yet, oldest first."""
+    _trying: set[Way] = field(default_factory=set)
 
-    def _delay(self) -> int:
+    def _repeats(self) -> bool:
+        return not self.calm and self.random.random() < self.weather.repeat
+
+    def _delay(self, payload: Any) -> int:
+        chance = self.random.random()
         if self.calm:
-            return self.random.randint(1, 20)
-        if self.random.random() < self.weather.slow:
-            return self.random.randint(1, self.weather.slow_delay)
-        return self.random.randint(1, self.weather.delay)
+            return 1 + int(chance * 20)
+        if chance < self.weather.slow:
+            self.met("delay", about_of(payload))
+            return 1 + int(self.random.random() * self.weather.slow_delay)
+        return 1 + int(chance * self.weather.delay)
+
+    # -- streams ------------------------------------------------------------------------------------------------------
 
     def stream(self, environment: str, direction: str, payload: Any, receive: Receive) -> None:
         """Deliver at least once, whenever the link allows."""
+        way = (environment, direction)
         if direction == "down":
-            self.history.setdefault(environment, []).append((payload, receive))
-        copies = 1 if self.calm or self.random.random() >= self.weather.repeat else 2
-        for _ in range(copies):
-            self._deliver(environment, direction, payload, receive, self._delay())
+            self.history.setdefault(environment, deque(maxlen=_REMEMBERED)).append((payload, receive))
+        self._deliver(way, payload, receive)
+        if self._repeats():
+            self.met("repeat", about_of(payload))
+            self._deliver(way, payload, receive)
 
-    def _deliver(self, environment: str, direction: str, payload: Any, receive: Receive, delay: int) -> None:
-        def arrive() -> None:
-            if (environment, direction) in self.cut or not receive(payload):
-                self._deliver(environment, direction, payload, receive, 1_000 + self.random.randint(0, 500))
+    def post(self, way: Way, payload: Any, receive: Receive) -> None:
+        """Deliver now, or as soon as somebody receives."""
+        if way in self.cut or not receive(payload):
+            self._wait(way, [(payload, receive)])
 
-        self.timeline.after(delay, arrive)
+    def _deliver(self, way: Way, payload: Any, receive: Receive) -> None:
+        self.timeline.after(self._delay(payload), lambda: self.post(way, payload, receive))
+
+    def _wait(self, way: Way, messages: list[tuple[Any, Receive]]) -> None:
+        self.waiting.setdefault(way, []).extend(messages)
+        if way not in self.cut and way not in self._trying:
+            self._trying.add(way)
+            self.timeline.after(1_000 + self.random.randint(0, 500), lambda: self._again(way))
+
+    def _again(self, way: Way) -> None:
+        """Deliver all that waits, until the link or the receiver fails again."""
+        self._trying.discard(way)
+        messages = self.waiting.pop(way, [])
+        if len(messages) > 1 and not self.calm and self.random.random() < self.weather.shuffle:
+            self.random.shuffle(messages)
+            for payload, _ in messages:
+                self.met("reorder", about_of(payload))
+        for position, (payload, receive) in enumerate(messages):
+            if way in self.cut or not receive(payload):
+                self._wait(way, messages[position:])
+                return
+
+    def sever(self, way: Way) -> None:
+        """Cut one direction of a link."""
+        self.cut.add(way)
+
+    def mend(self, way: Way) -> None:
+        """Restore one direction of a link; what waits goes on soon."""
+        self.cut.discard(way)
+        if self.waiting.get(way):
+            self._wait(way, [])
+
+    def redeliver(self, environment: str) -> None:
+        """Deliver earlier commands to this environment again: its consumer's position went back."""
+        for payload, receive in self.history.get(environment, ()):
+            self._deliver((environment, "down"), payload, receive)
+
+    # -- requests -----------------------------------------------------------------------------------------------------
 
     def request(self, environment: str, direction: str, payload: Any, receive: Receive) -> None:
         """Deliver at most once or, when repeated by the network, twice; or never."""
-        if (environment, direction) in self.cut:
+        way = (environment, direction)
+        if way in self.cut:
             return
         if not self.calm and self.random.random() < self.weather.drop:
+            self.met("drop", about_of(payload))
             return
 
         def arrive() -> None:
-            if (environment, direction) not in self.cut:
+            if way not in self.cut:
                 receive(payload)
 
-        self.timeline.after(self._delay(), arrive)
-        if not self.calm and self.random.random() < self.weather.repeat:
-            self.timeline.after(self._delay(), arrive)
-
-    def redeliver(self, environment: str) -> None:
-        """Deliver every earlier command to this environment again: its consumer's position went back."""
-        for payload, receive in self.history.get(environment, [])[-60:]:
-            self._deliver(environment, "down", payload, receive, self._delay())
+        self.timeline.after(self._delay(payload), arrive)
+        if self._repeats():
+            self.met("repeat", about_of(payload))
+            self.timeline.after(self._delay(payload), arrive)

@@ -13,44 +13,29 @@ from landbridge.domain.ownership import environment_model as model
 from landbridge.domain.ownership.environment import decide
 from landbridge.domain.ownership.environment_model import FINAL, HeldOperation, Slot, SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
-from landbridge.domain.ownership.leases import HeldLease, lease_granted, lease_voided
-from landbridge.domain.ownership.leases_centre import Hello, LeaseReply, chain_intact
-from landbridge.domain.ownership.policy import DEFAULT_TIMING, Disconnection
+from landbridge.domain.ownership.leases import HeldLease, lease_voided
+from landbridge.domain.ownership.leases_centre import Hello, chain_intact
+from landbridge.domain.ownership.policy import Disconnection
 from simulation.world.clock import MachineClock
+from simulation.world.environment_lease import LeaseKeeping
+from simulation.world.process import Process
 from simulation.world.workloads import Durable, Key, Workload, Workloads
 
 if TYPE_CHECKING:
     from simulation.world.world import World
 
-
-class Process:
-    """One dispatcher process. A paused one keeps what it had decided to do, and does it when it wakes."""
-
-    def __init__(self, environment: "Environment", incarnation: str) -> None:
-        self.environment = environment
-        self.incarnation = incarnation
-        self.alive = True
-        self.paused_until = 0
-        self.held: dict[str, HeldOperation] = {}
-        self.queues: dict[str, list[model.Effect]] = {}
-        self.working: set[str] = set()
-        self.inventory_term = 0
-        self.greeted = False
-        self.asked_at = -1
-
-    @property
-    def can_act(self) -> bool:
-        return self.alive and self.environment.world.timeline.now >= self.paused_until
+_CLAIM_AGAIN_MS = 3_000
 
 
-class Environment(Workloads):
-    def __init__(self, world: "World", name: str, origin: int, ppm: int, *, self_stop_works: bool) -> None:
+class Environment(LeaseKeeping, Workloads):
+    def __init__(self, world: "World", name: str, clock: MachineClock, *, self_stop_works: bool) -> None:
         self.world = world
         self.name = name
         self.random = world.random
-        self.clock = MachineClock(world.timeline, origin, ppm)
+        self.clock = clock
         self.durable = Durable()
         self.lease = HeldLease()
+        self.sent_truly_at = 0
         self.workloads: dict[Key, Workload] = {}
         self.self_stop_works = self_stop_works
         self.incarnations = 0
@@ -58,13 +43,12 @@ class Environment(Workloads):
         self.powered = True
         self.start_process()
         self._beat()
-        self._pump()
 
     # -- the dispatcher's life ----------------------------------------------------------------------------------------
 
     def start_process(self) -> None:
         self.incarnations += 1
-        process = Process(self, f"{self.name}-{self.incarnations}")
+        process = Process(self.world.timeline, f"{self.name}-{self.incarnations}")
         self.process = process
         by_operation: dict[str, list[Slot]] = {}
         for (operation, _), slot in sorted(self.durable.slots.items()):
@@ -101,71 +85,11 @@ class Environment(Workloads):
         row = self.world.centre.store.environments.get(self.name)
         hello = Hello(incarnation="", term=earlier.term, n=earlier.n + 1)
         if row is not None and not chain_intact(row, hello):
-            self.world.truth.orphans |= {(self.name, workload.operation) for workload in self.workloads.values()}
+            self.world.truth.orphans |= {(self.name, operation, epoch) for operation, epoch in self.workloads}
         self.durable = earlier.copy()
         self.lease = HeldLease(term=self.durable.term, n=self.durable.n)
         self.start_process()
         self.world.bus.redeliver(self.name)
-
-    # -- lease --------------------------------------------------------------------------------------------------------
-
-    def _beat(self) -> None:
-        process = self.process
-        if process is not None and process.can_act:
-            self._ask(process)
-            message: model.Message = model.LeaseLost()
-            if not self.lease.is_valid(self.clock.now()):
-                for operation in sorted(process.held):
-                    self.tell(process, operation, message)
-        hurry = process is not None and not self.lease.may_start
-        self.world.timeline.after(2_000 if hurry else DEFAULT_TIMING.renewal_ms, self._beat)
-
-    def _ask(self, process: Process) -> None:
-        kind = "renew" if process.greeted and self.lease.is_valid(self.clock.now()) else "hello"
-        asked = (kind, process.incarnation, self.durable.term, self.durable.n + 1)
-        sent_at = self.clock.now()
-        process.asked_at = sent_at
-        if kind == "hello":
-            process.greeted = False
-
-        def answered(reply: LeaseReply) -> bool:
-            if process.can_act and process is self.process:
-                self._lease_reply(process, reply, sent_at)
-            return True
-
-        def arrive(request: Any) -> bool:
-            self.world.centre.lease_request(self.name, request, answered)
-            return True
-
-        self.world.bus.request(self.name, "up", asked, arrive)
-
-    def _lease_reply(self, process: Process, reply: LeaseReply, sent_at: int) -> None:
-        if reply.refused:
-            if reply.refused == "displaced":
-                self.world.note(f"{self.name}: {process.incarnation} displaced, stops")
-                self.kill_process()
-                self.world.timeline.after(5_000, self.revive)
-            process.greeted = False
-            self.lease = lease_voided(self.lease)
-            return
-        before = self.lease
-        self.lease = lease_granted(
-            before, term=reply.term, n=reply.n, ttl_ms=DEFAULT_TIMING.ttl_ms, may_start=reply.may_start,
-            sent_at=sent_at, received_at=self.clock.now(), rules=self.world.rules,
-        )  # fmt: skip
-        if (self.lease.term, self.lease.n) == (reply.term, reply.n):
-            self.durable.term, self.durable.n = reply.term, reply.n
-            process.greeted = True
-            if reply.want_inventory and process.inventory_term < reply.term:
-                self._send_inventory(process, reply.term)
-            if self.lease.term > before.term or (self.lease.may_start and not before.may_start):
-                for operation in sorted(process.held):
-                    self.tell(process, operation, model.LeaseGranted())
-
-    def _send_inventory(self, process: Process, term: int) -> None:
-        process.inventory_term = term
-        slots = [(operation, slot) for (operation, _), slot in sorted(self.durable.slots.items())]
-        self.durable.outbox.append(("inventory", process.incarnation, term, slots))
 
     def pause_process(self, length: int, *, twin: bool) -> None:
         """Stop the dispatcher for a while; with a twin, another takes over and the first wakes up late."""
@@ -199,13 +123,16 @@ class Environment(Workloads):
     def tell(self, process: Process, operation: str, message: model.Message) -> None:
         """Run the production decision and queue its effects; one operation's effects run one after another."""
         state = process.held.get(operation) or HeldOperation(operation=operation)
-        decision = decide(state, message, self.lease, self.clock.now(), self.world.rules)
+        now, rules, truth = self.clock.now(), self.world.rules, self.world.truth
+        decision = decide(state, message, self.lease, now, rules)
+        after = decision.state
         slot = state.slots[-1].phase if state.slots else SlotPhase.EMPTY
-        self.world.truth.covered[type(message).__name__, str(slot)] += 1
-        if decision.state.forgettable and decision.state.highest == state.highest and not decision.effects:
+        truth.covered[type(message).__name__, str(slot)] += 1
+        truth.twice_away(after, decide(after, message, self.lease, now, rules).state, message)
+        if after.forgettable and after.highest == state.highest and not decision.effects:
             process.held.pop(operation, None)
         else:
-            process.held[operation] = decision.state
+            process.held[operation] = after
         if decision.effects:
             process.queues.setdefault(operation, []).extend(decision.effects)
             self._work(process, operation)
@@ -214,7 +141,8 @@ class Environment(Workloads):
         if operation in process.working:
             return
         process.working.add(operation)
-        latency = self.random.randint(0, 30) if self.random.random() < 0.9 else self.random.randint(0, 8_000)
+        slow = self.random.random()
+        latency = int(slow * 30) if slow < 0.9 else self.random.randint(0, 8_000)
         self.world.timeline.after(latency, lambda: self._next_effect(process, operation))
 
     def _next_effect(self, process: Process, operation: str) -> None:
@@ -245,9 +173,9 @@ class Environment(Workloads):
                 self._stop(operation, effect)
             case model.Report():
                 self.durable.outbox.append((operation, effect))
-                self._pump(once=True)
+                self.flush()
             case model.Alarm():
-                self.world.truth.alarms.append(effect.kind)
+                self.world.truth.alarms[effect.kind] += 1
             case _:
                 self._write_slot((operation, effect.epoch), effect)
 
@@ -278,6 +206,8 @@ class Environment(Workloads):
                 slots.pop(key, None)
                 self.durable.exits.pop(key, None)
 
+    # -- what goes to the centre --------------------------------------------------------------------------------------
+
     def _claim(self, process: Process, operation: str, claim: model.Claim) -> None:
         def answered(reply: model.Message) -> bool:
             if process.can_act:
@@ -288,8 +218,8 @@ class Environment(Workloads):
             self.world.centre.claim(self.name, process.incarnation, operation, claim, answered)
             return True
 
-        self.world.bus.request(self.name, "up", claim, arrive)
-        again = 3_000 + self.random.randint(0, 1_000)
+        self.world.bus.request(self.name, "up", (operation, claim), arrive)
+        again = _CLAIM_AGAIN_MS + self.random.randint(0, 1_000)
         self.world.timeline.after(again, lambda: self._claim_again(process, operation, claim.epoch))
 
     def _claim_again(self, process: Process, operation: str, epoch: Epoch) -> None:
@@ -303,15 +233,14 @@ class Environment(Workloads):
         if (pending or ungranted) and self.lease.allows_start(self.clock.now()):
             self._claim(process, operation, model.Claim(epoch, self.lease.term))
         elif pending or ungranted:
-            self.world.timeline.after(3_000, lambda: self._claim_again(process, operation, epoch))
+            self.world.timeline.after(_CLAIM_AGAIN_MS, lambda: self._claim_again(process, operation, epoch))
 
-    def _pump(self, *, once: bool = False) -> None:
+    def flush(self) -> None:
         """Send what the outbox holds, in order."""
         process = self.process
-        if process is not None and process.can_act:
-            for item in self.durable.outbox:
-                self.world.bus.stream(self.name, "up", (self.world.message_id(), self.name, item),
-                                      self.world.centre.report)  # fmt: skip
-            self.durable.outbox.clear()
-        if not once:
-            self.world.timeline.after(2_000, self._pump)
+        if process is None or not process.can_act or not self.durable.outbox:
+            return
+        held, self.durable.outbox = self.durable.outbox, []
+        for item in held:
+            payload = (self.world.message_id(), self.name, item)
+            self.world.bus.stream(self.name, "up", payload, self.world.centre.report)

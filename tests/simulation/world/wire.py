@@ -15,6 +15,7 @@ def as_report(name: str, report: away.Report, environment_term: int) -> model.Me
         "term": report.term,
         "environment_term": environment_term,
         "reason": report.reason,
+        "checkpoint": report.detail or "",
         "report": report,
     }
     match report.state:
@@ -44,5 +45,6 @@ def as_item(name: str, slot: away.Slot, term: int) -> model.InventoryItem:
         reason=report.reason if report is not None else "",
         final=str(report.state) if report is not None else "",
         outcome=str(report.outcome) if report is not None else "",
+        checkpoint=(report.detail or "") if report is not None else "",  # type: ignore[arg-type]
         report=report,
     )

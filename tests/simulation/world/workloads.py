@@ -8,8 +8,9 @@ from landbridge.domain.ownership import environment_model as model
 from landbridge.domain.ownership.environment_model import FINAL, Outcome, Slot, SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases import HeldLease, StartVerdict, self_stop_schedule, start_verdict
-from landbridge.domain.ownership.policy import DEFAULT_TIMING, Disconnection
+from landbridge.domain.ownership.policy import DEFAULT_TIMING, Disconnection, OnDisconnect
 from simulation.world.clock import MachineClock
+from simulation.world.truth import Start
 
 if TYPE_CHECKING:
     from simulation.world.world import World
@@ -26,6 +27,8 @@ class Workload:
     policy: Disconnection
     started: bool = False
     gone: bool = False
+    sealed: str = ""
+    """Manifest of its latest sealed checkpoint."""
 
 
 @dataclass
@@ -54,6 +57,7 @@ class Workloads:
     clock: MachineClock
     durable: Durable
     lease: HeldLease
+    sent_truly_at: int
     workloads: dict[Key, Workload]
     self_stop_works: bool
 
@@ -85,16 +89,30 @@ class Workloads:
             self._tell_exit(key, model.StartFailed(workload.epoch, "denied" if denied else "no-image", denied=denied))
             return
         workload.started = True
-        state = self.world.centre.state_of(workload.operation)
+        state = self.world.centre.store.operations.get(workload.operation)
         term = slot.term if slot is not None else self.lease.term
         self.world.note(f"{self.name}: START {workload.operation} {workload.epoch} term {term}")
-        self.world.truth.start(self.name, workload.operation, workload.epoch, slot.phase if slot else None, term, state)
+        start = Start(
+            environment=self.name, operation=workload.operation, epoch=workload.epoch, term=term,
+            slot=slot.phase if slot else None, phase=None if state is None else state.phase,
+            lease_age=self.world.timeline.now - self.sent_truly_at,
+        )  # fmt: skip
+        self.world.truth.start(start)
         if slot is not None and slot.phase is SlotPhase.CREATED:
             self.durable.slots[key] = Slot(epoch=slot.epoch, phase=SlotPhase.RUNNING, term=slot.term)
         self.tell_dispatcher(workload.operation, model.Started(workload.epoch))
         duration = self.random.choice((200, 2_000, 15_000, 90_000, 240_000))
         self.world.timeline.after(self.random.randint(1, duration), lambda: self._complete(workload))
+        if self.random.random() < 0.2:
+            self.world.timeline.after(self.random.randint(1, duration), lambda: self._seal(workload))
         self._guard(workload)
+
+    def _seal(self, workload: Workload) -> None:
+        """Seal a checkpoint, if it still runs."""
+        if workload.gone or not workload.started:
+            return
+        workload.sealed = self.world.truth.sealed(workload.operation, workload.epoch)
+        self.tell_dispatcher(workload.operation, model.Checkpointed(workload.epoch, workload.sealed))
 
     def _verdict(self, workload: Workload, slot: Slot | None) -> StartVerdict:
         rules = self.world.rules
@@ -112,7 +130,9 @@ class Workloads:
             return
         self._end(workload)
         outcome = Outcome.FAILED if self.random.random() < 0.25 else Outcome.COMPLETED
-        self._tell_exit((workload.operation, workload.epoch), model.Exited(workload.epoch, outcome, "exit-code"))
+        self._tell_exit(
+            (workload.operation, workload.epoch), model.Exited(workload.epoch, outcome, "exit-code", workload.sealed)
+        )
 
     def _stop(self, operation: str, stop: model.StopWork) -> None:
         workload = self.workloads.get((operation, stop.epoch))
@@ -123,17 +143,22 @@ class Workloads:
                 self._tell_exit((operation, stop.epoch), model.Exited(stop.epoch, Outcome.CANCELLED, stop.reason))
             return
 
+        if stop.checkpoint and self.random.random() < 0.8:
+            self._seal(workload)
+
         def dead() -> None:
             if workload.gone:
                 return
             started = workload.started
             self._end(workload)
-            gone: model.Exited | model.StartFailed = model.Exited(stop.epoch, Outcome.CANCELLED, stop.reason)
+            ended = model.Exited(stop.epoch, Outcome.CANCELLED, stop.reason, workload.sealed)
+            gone: model.Exited | model.StartFailed = ended
             if not started:
                 gone = model.StartFailed(stop.epoch, stop.reason, denied=True)
             self._tell_exit((operation, stop.epoch), gone)
 
-        self.world.timeline.after(self.random.randint(1, 3_000), dead)
+        slow = self.random.random() < 0.3
+        self.world.timeline.after(self.random.randint(1, 30_000 if slow else 3_000), dead)
 
     def _guard(self, workload: Workload) -> None:
         """Stop by itself if the lease is not renewed; independent of the dispatcher; asleep for up to two seconds."""
@@ -155,8 +180,10 @@ class Workloads:
         if workload.gone:
             return
         self.world.note(f"{self.name}: SELF-STOP {workload.operation} {workload.epoch}")
+        if workload.policy.policy is OnDisconnect.CHECKPOINT_THEN_STOP:
+            self._seal(workload)
         self._end(workload)
-        stopped = model.Exited(workload.epoch, Outcome.CANCELLED, "self-stopped", self_stopped=True)
+        stopped = model.Exited(workload.epoch, Outcome.CANCELLED, "self-stopped", workload.sealed, self_stopped=True)
         self._tell_exit((workload.operation, workload.epoch), stopped)
 
     def _tell_exit(self, key: Key, message: model.Exited | model.StartFailed) -> None:

@@ -3,17 +3,19 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from landbridge.domain.lifecycle import TERMINAL
 from landbridge.domain.ownership import centre_model as model
-from landbridge.domain.ownership.centre_model import OWNED
 from landbridge.domain.ownership.leases_centre import Link
 from landbridge.domain.ownership.policy import Disconnection, OnDisconnect, Retries
 from landbridge.domain.ownership.rules import PRODUCTION, Rules
+from simulation.world import people
 from simulation.world.bus import FaultyBus, Weather
-from simulation.world.centre import Centre, Store
-from simulation.world.clock import MachineClock, Timeline
+from simulation.world.centre import INSIDE, Centre
+from simulation.world.clock import PROMISED_PPM, MachineClock, Timeline
+from simulation.world.coverage import protocol_state
 from simulation.world.environment import Environment
-from simulation.world.truth import Truth, Violated
+from simulation.world.store import Store
+from simulation.world.truth import Truth
+from simulation.world.truth_centre import Violated
 from simulation.world.workloads import Durable
 
 POLICIES = (
@@ -22,6 +24,10 @@ POLICIES = (
     Disconnection(OnDisconnect.CHECKPOINT_THEN_STOP, 10_000, 5_000),
     Disconnection(OnDisconnect.STOP_AFTER_GRACE, 2_000, 3_000),
 )
+
+_LOOKS_MS = 120_000
+_DECIDES_AFTER, _OVERRIDES_AFTER = 2, 8
+"""How many looks people give the protocol before they decide about unknown work, and before they free what is stuck."""
 
 
 @dataclass
@@ -34,7 +40,7 @@ class Plan:
     calm_ms: int = 3_600_000
     weather: Weather = field(default_factory=Weather)
     kinds: tuple[str, ...] = ()
-    """Only these kinds of fault; empty = all."""
+    """Only these kinds of fault; empty = all that the protocol promises to survive."""
 
 
 class World:
@@ -45,13 +51,12 @@ class World:
         self.random = Random(seed)
         self.timeline = Timeline()
         self.truth = Truth()
-        self.bus = FaultyBus(self.timeline, self.random, self.plan.weather)
+        self.bus = FaultyBus(self.timeline, self.random, self.plan.weather, self._met)
         self._ids = 0
         self.environments: dict[str, Environment] = {}
         self.centre = Centre(self)
         for name in ("a", "b", "c"):
-            origin, ppm = self.random.randint(0, 10**9), self.random.randint(-9_900, 9_900)
-            self.environments[name] = Environment(self, name, origin, ppm, self_stop_works=name != "c")
+            self.environments[name] = Environment(self, name, self.machine_clock(), self_stop_works=name != "c")
         self.generation = 1
         self.orphaned = False
         self.submitted: list[model.Accepted] = []
@@ -59,7 +64,8 @@ class World:
         self.snapshots: dict[str, Durable] = {}
 
     def machine_clock(self) -> MachineClock:
-        return MachineClock(self.timeline, self.random.randint(0, 10**9), self.random.randint(-9_900, 9_900))
+        rate = self.random.randint(-PROMISED_PPM, PROMISED_PPM)
+        return MachineClock(self.timeline, self.random.randint(0, 10**9), rate)
 
     def message_id(self) -> int:
         self._ids += 1
@@ -68,46 +74,73 @@ class World:
     def note(self, text: str) -> None:
         self.truth.note(self.timeline.now, text)
 
+    def _met(self, weather: str, operation: str) -> None:
+        """Take note of what the weather did to a message about an operation."""
+        state = self.centre.store.operations.get(operation)
+        if state is not None:
+            self.truth.covered[f"fault {weather}", protocol_state(state)] += 1
+
     # -- eligibility and ranking --------------------------------------------------------------------------------------
 
-    def rank(self, operation: str, round_: int, exclude: tuple[str, ...]) -> None:
+    def rank(self, operation: str, wish: model.Requeue) -> None:
         """Decide soon, for an environment that looks connected, or make it wait and decide later."""
-        self.timeline.after(self.random.randint(1, 200), lambda: self._rank(operation, round_, exclude, 0))
+        self.timeline.after(self.random.randint(1, 200), lambda: self._rank(operation, wish, 0))
 
-    def _rank(self, operation: str, round_: int, exclude: tuple[str, ...], tries: int) -> None:
-        states = self.centre.store.environments
-        connected = [name for name in sorted(states) if states[name].link is Link.CONNECTED and name not in exclude]
+    def _rank(self, operation: str, wish: model.Requeue, tries: int) -> None:
+        connected = [
+            name
+            for name, lease in sorted(self.centre.store.environments.items())
+            if lease.link is Link.CONNECTED and name not in wish.exclude and wish.only in ("", name)
+        ]
         if not connected or (not self.bus.calm and self.random.random() < 0.1):
-            waiting = model.Waiting(round_, "not-now", unplaceable=bool(exclude) and tries > 3)
-            self._to_centre(operation, waiting)
+            waiting = model.Waiting(wish.round, "not-now", unplaceable=bool(wish.exclude) and tries > 3)
+            self.tell_centre(operation, waiting)
             if tries < 200:
                 again = self.random.randint(2_000, 20_000)
-                self.timeline.after(again, lambda: self._rank(operation, round_, exclude, tries + 1))
+                self.timeline.after(again, lambda: self._rank(operation, wish, tries + 1))
             return
         chosen = self.random.choice(connected)
-        self._to_centre(operation, model.Decided(round_, chosen, f"decision-{round_}"))
+        self.tell_centre(operation, model.Decided(wish.round, chosen, f"decision-{wish.round}"))
 
-    def _to_centre(self, operation: str, message: model.Message) -> None:
+    def tell_centre(self, operation: str, message: model.Message) -> None:
+        """Say something to the coordinator from within the centre, at least once."""
         message_id = self.message_id()
-        self._push(message_id, operation, message)
+
+        def receive(_: object) -> bool:
+            return self.centre.deliver(message_id, operation, message)
+
+        self.bus.post(INSIDE, None, receive)
         if not self.bus.calm and self.random.random() < 0.1:
-            self.timeline.after(self.random.randint(0, 60_000), lambda: self._push(message_id, operation, message))
+            self.timeline.after(self.random.randint(0, 60_000), lambda: self.bus.post(INSIDE, None, receive))
 
-    def _push(self, message_id: int, operation: str, message: model.Message) -> None:
-        if not self.centre.deliver(message_id, operation, message):
-            self.timeline.after(1_000, lambda: self._push(message_id, operation, message))
+    # -- applications -------------------------------------------------------------------------------------------------
 
-    # -- people -------------------------------------------------------------------------------------------------------
+    def submit(self, number: int, policy: Disconnection) -> None:
+        retries = Retries(self.random.randint(0, 2), self.random.choice((0, 1_000, 10_000)))
+        queue = self.random.choice((86_400_000, 86_400_000, 60_000))
+        accepted = model.Accepted(
+            operation=f"o{number}", project="p", policy=policy, retries=retries, queue_timeout_ms=queue
+        )
+        self._accept(accepted)
 
-    def cancel(self, operation: str) -> None:
-        self._to_centre(operation, model.CancelRequested("someone", force=self.random.random() < 0.5))
+    def _accept(self, accepted: model.Accepted) -> None:
+        """Intake commits, and tells the coordinator. A key that it knows is the same operation."""
+        if accepted not in self.submitted:
+            self.submitted.append(accepted)
+        self.bus.post(INSIDE, accepted, self.centre.submit)
 
-    def override(self, operation: str) -> None:
-        state = self.centre.store.operations.get(operation)
-        if state is not None and state.placement in OWNED:
-            self.note(f"OVERRIDE {operation}")
-            self.truth.overlap_allowed.add(operation)
-            self._to_centre(operation, model.Override("someone", "drill"))
+    def restore_centre(self, backup: Store, *, intake_too: bool) -> None:
+        """Restore the coordinator's database, and intake's: applications then submit again what got no answer."""
+        self.centre.restore(backup)
+        lost = [accepted for accepted in self.submitted if accepted.operation not in backup.operations]
+        if not intake_too:
+            for accepted in lost:
+                self._accept(accepted)  # published again, from the event log
+            return
+        for accepted in lost:
+            self.submitted.remove(accepted)
+            again = self.random.choice((1_000, 30_000, 120_000))
+            self.timeline.after(again, lambda accepted=accepted: self._accept(accepted))  # type: ignore[misc]
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -115,8 +148,9 @@ class World:
         from simulation.world.faults import schedule
 
         for number in range(self.plan.operations):
-            at = self.random.randint(100, self.plan.storm_ms // 2)
-            self.timeline.after(at, lambda number=number: self._submit(number))  # type: ignore[misc]
+            at = self.random.randint(100, self.plan.storm_ms * 4 // 5)
+            policy = self.random.choice(POLICIES)
+            self.timeline.after(at, lambda number=number, policy=policy: self.submit(number, policy))  # type: ignore[misc]
         schedule(self)
         self.until(self.plan.storm_ms)
         return self.finish()
@@ -125,44 +159,33 @@ class World:
         """End all faults, let people help where only people can, and demand that everything ends."""
         self._heal()
         end = self.timeline.now + self.plan.calm_ms
-        helped = 0
-        while self.timeline.now < end and self.centre.unfinished():
-            helped += 1
-            self.until(self.timeline.now + 120_000)
-            if helped >= 8:
+        looks = 0
+        while self.timeline.now < end and not self._is_over():
+            looks += 1
+            self.until(self.timeline.now + _LOOKS_MS)
+            if looks >= _DECIDES_AFTER:
+                for key, found in sorted(self.centre.store.quarantine.items()):
+                    if found.state == "open":
+                        people.decide_quarantine(self, key)
+            if looks >= _OVERRIDES_AFTER:
                 for operation in self.centre.unfinished():
-                    self.override(operation)
+                    people.override(self, operation)
         self.until(self.timeline.now + 400_000)
-        self.truth.settled(self.centre.store.operations)
+        self.truth.settled(self.centre.store.operations, {accepted.operation for accepted in self.submitted})
         return self
 
-    def _submit(self, number: int) -> None:
-        self.submit(number, self.random.choice(POLICIES))
-
-    def submit(self, number: int, policy: Disconnection) -> None:
-        retries = Retries(self.random.randint(0, 2), self.random.choice((0, 1_000, 10_000)))
-        queue = self.random.choice((86_400_000, 86_400_000, 60_000))
-        accepted = model.Accepted(
-            operation=f"o{number}", project="p", policy=policy, retries=retries, queue_timeout_ms=queue
-        )
-        self._again(accepted)
-
-    def _again(self, accepted: model.Accepted) -> None:
-        if self.centre.up:
-            self.submitted.append(accepted)
-            self.centre.submit(accepted)
-        else:
-            self.timeline.after(1_000, lambda: self._again(accepted))
+    def _is_over(self) -> bool:
+        store = self.centre.store
+        return not self.centre.unfinished() and not any(found.state == "open" for found in store.quarantine.values())
 
     def until(self, moment: int) -> None:
-        while (at := self.timeline.next_at) is not None and at <= moment:
-            self.timeline.step()
-        self.timeline.now = max(self.timeline.now, moment)
+        self.timeline.until(moment)
 
     def _heal(self) -> None:
         self.note("HEAL")
         self.bus.calm = True
-        self.bus.cut.clear()
+        for way in sorted(self.bus.cut):
+            self.bus.mend(way)
         self.centre.paused_until = 0
         self.centre.revive()
         for environment in self.environments.values():
@@ -178,7 +201,3 @@ def run(seed: int, rules: Rules = PRODUCTION, plan: Plan | None = None) -> World
     except Violated as violated:
         tail = "\n".join(world.truth.trace[-60:])
         raise Violated(f"seed {seed}: {violated}\n{tail}") from None
-
-
-def is_over(world: World) -> bool:
-    return all(state.phase in TERMINAL for state in world.centre.store.operations.values())

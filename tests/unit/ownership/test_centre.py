@@ -344,3 +344,32 @@ def test_after_a_restore_of_the_centre_the_highest_slot_decides() -> None:
         anew = ends[slot].tell(model.Decided(2, "b"))
         assert anew.state.epoch > TWO
         assert anew.state.epoch.generation == 2
+
+
+def test_a_move_that_is_wished_again_begins_no_further_round() -> None:
+    centre = Centre().tell(model.MoveRequested("b", "someone"))
+    once = centre.state
+    centre.tell(model.MoveRequested("b", "someone"))
+
+    assert (centre.state.round, centre.state.pinned) == (once.round, "b") == (2, "b")
+    assert [requeue.only for requeue in centre.of(model.Requeue)] == ["b"]
+
+
+def test_what_is_offered_where_a_person_wants_it_stays_offered() -> None:
+    centre = Centre().tell(model.Decided(1, "b"), model.MoveRequested("b", "someone"))
+
+    assert (centre.state.placement, centre.state.pinned) == (PlacementState.OFFERED, "b")
+    assert centre.of(model.SendWithdraw) == []
+    assert centre.tell(model.MoveRequested("a", "someone")).of(model.SendWithdraw) == [model.SendWithdraw("b", ONE)]
+
+
+def test_a_found_slot_that_a_later_epoch_supersedes_is_not_adopted() -> None:
+    back = Centre().tell(model.Decided(1, "a"), model.OfferTimeout())
+    back.now += 60_000
+    back.tell(model.OfferTimeout())
+    before = back.state
+    back.tell(model.AdoptFound(_item(SlotPhase.RUNNING), "someone"))
+    assert back.state == before
+
+    back.tell(model.AdoptFound(_item(SlotPhase.RUNNING, TWO), "someone"))
+    assert (back.state.placement, back.state.epoch) == (PlacementState.RUNNING, TWO)

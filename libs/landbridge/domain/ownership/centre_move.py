@@ -44,15 +44,16 @@ def move_requested(state: OperationState, wish: MoveRequested, now: int, _rules:
         return Decision(state)
     where = f"to {wish.to}" if wish.to else "to wherever it may run"
     message = f"{wish.by} moves it {where}: {wish.reason}"
+    repeated = state.pinned == wish.to and not state.exclude
     state = replace(state, pinned=wish.to)
-    if state.placement is PlacementState.OFFERED:
+    if state.placement is PlacementState.OFFERED and wish.to not in ("", state.environment):
         return take_back(state, now, "move-requested", message)
     state = replace(state, op_seq=state.op_seq + 1)
     told = event(state, "observed", reason="move-requested", message=message)
     if is_owned(state):
         return Decision(state, (told, stop_for_move(state)))
-    if state.timer is Timer.RETRY:
-        return Decision(state, (told,))  # the next round begins when its wait is over
+    if repeated or state.placement is PlacementState.OFFERED or state.timer is Timer.RETRY:
+        return Decision(state, (told,))  # offered or judged as wished already; a wait's end begins the next round
     state = replace(state, round=state.round + 1, exclude=())
     return Decision(state, (told, Requeue(state.round, "move-requested", only=state.pinned)))
 

@@ -32,6 +32,7 @@ from landbridge.domain.ownership.centre_shared import (
     set_condition,
 )
 from landbridge.domain.ownership.environment_model import FINAL, SlotPhase
+from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.policy import Timing
 from landbridge.domain.ownership.rules import Rules
 
@@ -122,18 +123,22 @@ def recovered(state: OperationState, best: InventoryItem, now: int, rules: Rules
     return Decision(decision.state, effects + decision.effects)
 
 
-def why_not_adopt(state: OperationState) -> str:
+def why_not_adopt(state: OperationState, epoch: Epoch) -> str:
     """Say why a slot found in an environment cannot become the operation's placement; empty = it can."""
     if is_terminal(state):
         return f"the operation has ended: {state.phase.value}"
-    if state.placement in (PlacementState.IDLE, PlacementState.RECOVERING):
+    if state.placement is PlacementState.RECOVERING:
         return ""
-    return f"epoch {state.epoch} of it is placed in {state.environment}"
+    if state.placement is not PlacementState.IDLE:
+        return f"epoch {state.epoch} of it is placed in {state.environment}"
+    if epoch <= state.epoch:
+        return f"epoch {state.epoch} of it was issued since, which supersedes it"
+    return ""
 
 
 def adopt_found(state: OperationState, message: AdoptFound, now: int, rules: Rules, timing: Timing) -> Decision:
     """Take a slot that a person vouches for as the truth; the same as after a restore of the centre."""
-    if why_not_adopt(state):
+    if why_not_adopt(state, message.found.epoch):
         return Decision(state)
     state = replace(state, op_seq=state.op_seq + 1)
     text = f"{message.by} adopts epoch {message.found.epoch} found in {message.found.environment}: {message.reason}"

@@ -175,7 +175,7 @@ class ReportsHandler:
                 continue
             for head, raw in content:
                 _hear(session, environment, head, raw, terms.get(environment, 0))
-        await quarantine.hear(session, heads)
+        await quarantine.hear(session, heads, recovering=self._core.recovering)
         return [*await session.finish(), *events]
 
 

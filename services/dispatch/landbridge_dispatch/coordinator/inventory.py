@@ -62,7 +62,7 @@ async def take_inventory(
         return
     items = [item for part in parts for item in read_items(part, environment)]
     quarantined = await _compare(session, lease, items)
-    undecided = await quarantine.note(session, lease, items, quarantined)
+    undecided = await quarantine.note(session, lease, items, quarantined, recovering=core.recovering)
     leases[environment], _ = await core.tell_lease(
         session.tx, lease, Reconciled(inventory.incarnation, inventory.term, undecided), events
     )

@@ -40,8 +40,13 @@ FIELDS = """environment, operation, generation, counter, why, slot, term, final,
     checkpoint, report, state, found_at, seen_at, decided_by, decided_at"""
 
 
-async def note(session: Session, lease: EnvironmentLease, items: Items, unknown: Sequence[Unknown]) -> int:
-    """Keep what an inventory shows of unknown work; return how much of it waits for a decision."""
+async def note(
+    session: Session, lease: EnvironmentLease, items: Items, unknown: Sequence[Unknown], *, recovering: bool
+) -> int:
+    """Keep what an inventory shows of unknown work; return how much of it waits for a decision.
+
+    What had ended and is gone needs none any more. What had not ended and is not shown waits on: its record is lost.
+    """
     tx, environment = session.tx, lease.environment
     for operation, item, why in unknown:
         report = bytes(item.report) if isinstance(item.report, msgspec.Raw) else b""
@@ -52,12 +57,16 @@ async def note(session: Session, lease: EnvironmentLease, items: Items, unknown:
         if state == "stopping":
             session.command(operation, model.SendStop(environment, item.epoch, STOP_REASON, GRACE_MS))
     listed = [f"{operation} {item.epoch}" for operation, item in items]
-    await tx.execute(
-        """update quarantine set state = 'gone' where environment = $1 and state in ('open', 'stopping')
-           and not (operation || ' ' || generation || '.' || counter = any($2))""",
+    gone = await tx.fetch(
+        f"""update quarantine set state = 'gone' where environment = $1 and state in ('open', 'stopping')
+            and slot in ('finished', 'tombstone')
+            and not (operation || ' ' || generation || '.' || counter = any($2)) returning {FIELDS}""",  # noqa: S608
         environment,
         listed,
     )
+    await session.load(row["operation"] for row in gone)
+    for row in gone:
+        await _release(session, row["operation"], item_of(row), recovering=recovering)
     return int(await tx.fetchval(OPEN, environment))
 
 
@@ -70,10 +79,25 @@ async def undecided(tx: Tx, operations: Iterable[str]) -> set[str]:
     return {row[0] for row in found}
 
 
-async def hear(session: Session, heads: Iterable[tuple[str, wire.ReportHead, msgspec.Raw]]) -> None:
-    """Take note that unknown work which was asked to stop is over, and let its operation be placed, if there is one."""
+async def _release(session: Session, operation: str, item: model.InventoryItem, *, recovering: bool) -> None:
+    """Let an operation that waited for a decision go on with what is known of its slot; a recovery decides alone."""
+    state = session.state(operation)
+    held = state is not None and state.placement is PlacementState.RECOVERING
+    if held and not recovering and not await undecided(session.tx, [operation]):
+        session.decide(operation, model.Recovered(item))
+
+
+async def hear(
+    session: Session, heads: Iterable[tuple[str, wire.ReportHead, msgspec.Raw]], *, recovering: bool
+) -> None:
+    """Take note that unknown work which was asked to stop is over, and let its operation be placed, if there is one.
+
+    While the centre recovers nothing is settled: its slot must still be there when all inventories are compared.
+    """
+    if recovering:
+        return
     for environment, head, _ in heads:
-        if head.state not in _OVER or not _concerns(session.state(head.operation)):
+        if not _is_over(head) or not _concerns(session.state(head.operation)):
             continue
         epoch = Epoch(head.epoch.generation, head.epoch.counter)
         row = await session.tx.fetchrow(
@@ -87,9 +111,8 @@ async def hear(session: Session, heads: Iterable[tuple[str, wire.ReportHead, msg
         if row is None:
             continue
         session.command(head.operation, model.SendSettle(environment, epoch))
-        if session.state(head.operation) is not None and not await undecided(session.tx, [head.operation]):
-            over = msgspec.structs.replace(item_of(row), slot=SlotPhase.TOMBSTONE, final="relinquished")
-            session.decide(head.operation, model.Recovered(over))
+        over = msgspec.structs.replace(item_of(row), slot=SlotPhase.TOMBSTONE, final="relinquished")
+        await _release(session, head.operation, over, recovering=recovering)
 
 
 async def close(tx: Tx, operations: Sequence[str]) -> None:
@@ -99,6 +122,11 @@ async def close(tx: Tx, operations: Sequence[str]) -> None:
            where operation = any($1) and state = 'open'""",
         list(operations),
     )
+
+
+def _is_over(head: wire.ReportHead) -> bool:
+    """Whether a report proves that nothing of its epoch runs there, nor will: an end, or that it is out of date."""
+    return head.state in _OVER or (head.state == "refused" and head.reason == "stale-epoch")
 
 
 def _concerns(state: model.OperationState | None) -> bool:

@@ -44,7 +44,7 @@ async def adopt(core: Core, key: Key, by: str, reason: str, *, dry_run: bool) ->
                 "again with the same key; it then waits for this decision and is not started anew"
             )
             raise ProblemError(409, "Cannot be adopted", detail)
-        why = why_not_adopt(state)
+        why = why_not_adopt(state, epoch) or await _why_not_now(core, tx, key)
         if why:
             raise ProblemError(409, "Cannot be adopted", f"{why}; have the quarantined slot stopped instead")
         session.decide(operation, model.AdoptFound(item_of(row), by, reason))
@@ -82,6 +82,25 @@ async def _act(core: Core, work: Any, what: str, key: Key, by: str, reason: str,
     if not dry_run:
         log.warning("quarantine_decided", what=what, environment=key[0], operation=key[1], by=by, reason=reason)
     return outcome
+
+
+async def _why_not_now(core: Core, tx: Tx, key: Key) -> str:
+    """Say what forbids taking a slot over although its operation could take it; empty = nothing."""
+    environment, operation, epoch = key
+    if core.recovering:
+        return "the centre recovers; the highest epoch found decides once every environment has shown what it holds"
+    higher = await tx.fetchrow(
+        """select environment, generation, counter from quarantine where operation = $1
+           and state in ('open', 'stopping') and (generation, counter) > ($2, $3)
+           order by generation desc, counter desc limit 1""",
+        operation,
+        epoch.generation,
+        epoch.counter,
+    )
+    if higher is None:
+        return ""
+    found = Epoch(higher["generation"], higher["counter"])
+    return f"{higher['environment']} holds epoch {found} of it, which supersedes {epoch} in {environment}"
 
 
 async def _lock(tx: Tx, environment: str) -> EnvironmentLease:
