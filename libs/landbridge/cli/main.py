@@ -16,6 +16,7 @@ from landbridge.cli import (
     recover,
     render,
     server,
+    simulate,
     site,
     submit,
 )
@@ -56,6 +57,7 @@ submit.add_to(app)
 operations.add_to(app)
 decisions.add_to(app, environments.app)
 recover.add_to(app)
+simulate.add_to(app)
 app.add_typer(environments.app, name="env")
 app.add_typer(access.app, name="access")
 app.add_typer(site.app, name="site")

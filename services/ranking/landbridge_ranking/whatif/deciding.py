@@ -1,0 +1,83 @@
+"""How one policy of a scenario decides: verdicts and plans of the book, and for comparison simpler ways to choose."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from landbridge.domain.eligibility_index import EligibilityIndex
+from landbridge.domain.placement import Order, Ranking
+from landbridge.domain.queues import Plan
+from landbridge.domain.requirements import RequirementClass
+from landbridge.domain.verdict import Assessment, Outlook
+from landbridge.schema import documents_v1 as schema
+from landbridge_ranking.book import Book, Entry
+from landbridge_ranking.messages import Assessment as Read
+from landbridge_ranking.messages import Kind, Verdict
+
+# A verdict that says "not now" is asked again as often while something waits for it.
+LOOK_AGAIN = timedelta(minutes=5)
+
+Reorder = Callable[[list[str]], tuple[tuple[float, tuple[str, ...]], ...]]
+
+
+class Decider:
+    """Plans by class, for one policy. `assessments` counts verdicts that were made."""
+
+    def __init__(self, book: Book, choosing: schema.Choosing | None) -> None:
+        self.book = book
+        self.assessments = 0
+        self._index: EligibilityIndex = book.index
+        self._reorder = _REORDER.get(choosing) if choosing is not None else None
+        self._known: dict[str, tuple[Assessment, Plan]] = {}
+
+    def plan(self, shape: RequirementClass, now: datetime) -> Plan:
+        """Return the plan of a class by a verdict of this moment; the same object while nothing changed."""
+        self.assessments += 1
+        found = self._index.assess(shape, now)
+        known = self._known.get(shape.key)
+        if known is not None and known[0].id == found.id:
+            return known[1]
+        plan = self.book.plan_of(Entry(shape, _as_read(found, shape), b""))
+        if self._reorder is not None and plan.order is not None:
+            eligible = sorted(name for _, names in plan.order.groups for name in names)
+            plan = replace(plan, order=Order(Ranking("", ()), self._reorder(eligible)))
+        self._known[shape.key] = (found, plan)
+        return plan
+
+    def verdict(self, shape: RequirementClass) -> Assessment:
+        """Return the verdict that the plan in use was made from; KeyError if there is none."""
+        return self._known[shape.key][0]
+
+    def may_change(self, shape: RequirementClass) -> bool:
+        """Tell whether time alone may make the class eligible somewhere."""
+        return self.verdict(shape).outlook is Outlook.NOT_NOW
+
+
+def _as_read(found: Assessment, shape: RequirementClass) -> Read:
+    """Return an assessment as the ranking service reads it."""
+    verdicts = tuple(
+        Verdict(
+            environment=each.environment,
+            contract_version=each.contract_version,
+            eligible=each.is_eligible,
+            valid_until=each.valid_until,
+            violations=tuple(Kind(violation.kind.value) for violation in each.violations),
+        )
+        for each in found.verdicts
+    )
+    return Read(found.id, shape.key, found.at, shape.body, found.outlook.value, verdicts, found.inputs)
+
+
+def _in_order(names: list[str]) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    return tuple((-float(place), (name,)) for place, name in enumerate(names))
+
+
+def _all_equal(names: list[str]) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    # Equals are told apart by a hash of operation and environment: as good as drawn, and the same in every run.
+    return ((0.0, tuple(names)),) if names else ()
+
+
+_REORDER: dict[schema.Choosing, Reorder] = {
+    schema.Choosing.FIRST_FIT: _in_order,
+    schema.Choosing.RANDOM: _all_equal,
+}
