@@ -140,7 +140,7 @@ def _rules(source: Source, kind: Kind) -> Iterator[Problem]:
         scope = Scope(source)
         yield from local_problems(scope)
         # What a preset or component may still add is judged on the rendered operation.
-        if not scope.has("presets") and not scope.has("component") and scope.map():
+        if not scope.has("presets") and not scope.has("component") and isinstance(at(source.value, "spec"), dict):
             yield from complete_problems(scope)
     elif kind.name in DOCUMENT_RULES:
         yield from DOCUMENT_RULES[kind.name](source)
