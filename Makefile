@@ -87,6 +87,10 @@ test-outage: setup ## 500 local processes while the whole centre is gone for thr
 test-cluster: setup ## Three NATS servers, the leader killed every 20 s for 3 minutes under load
 	@$(PYTEST) -s --timeout 900 -m slow tests/faults/test_cluster.py
 
+.PHONY: test-cut
+test-cut: setup ## A link cut for CUT=300 seconds with 5,000 orders and 5,000 reports waiting, with and without a NATS of the site's own
+	@CUT=$(or $(CUT),300) $(PYTEST) -s --timeout 1800 -m slow tests/faults/test_cut.py
+
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json
 	@$(RUN) -m tests.benchmarks.control_plane $(if $(QUICK),--quick)

@@ -123,12 +123,12 @@ class World(Instance):
             for name in self.sites:
                 if (self.data.environments / name / "environment.json").exists():
                     continue
-                answer = await _patiently(client, name)
+                answer = await patiently(client, name)
                 environments.write(
                     self.data,
                     name,
                     creds=str(answer["creds"]),
-                    bindings=json.dumps(_bindings(name, self.data.root.parent, self.slots)),
+                    bindings=json.dumps(bindings(name, self.data.root.parent, self.slots)),
                     nats_url=f"nats://127.0.0.1:{self.wires[name].port}",
                 )
                 await asyncio.to_thread(ask, self.data, "start-environment", timeout_s=60.0, name=name)
@@ -215,11 +215,12 @@ class World(Instance):
         return await connect(settings, name="application")
 
 
-async def _patiently(client: HttpClient, name: str) -> dict[str, Any]:
+async def patiently(client: HttpClient, name: str, *, leaf: bool = False) -> dict[str, Any]:
+    """Let an environment join as soon as its registration has arrived."""
     deadline = time.monotonic() + 60.0
     while True:
         try:
-            return await client.join(name)
+            return await client.join(name, leaf=leaf)
         except LandbridgeError:
             if time.monotonic() > deadline:
                 raise
@@ -260,7 +261,8 @@ def contract(name: str) -> dict[str, Any]:
     }
 
 
-def _bindings(name: str, shared: Path, slots: int) -> dict[str, Any]:
+def bindings(name: str, shared: Path, slots: int = 64) -> dict[str, Any]:
+    """Return what the connections of a site of this world are."""
     connections = {CHECKPOINTS: {"directory": str(shared / CHECKPOINTS), "access": "read-write"}}
     if name in SIMULATED_SITES:
         simulation = {"duration": "20ms", "slots": 100_000}

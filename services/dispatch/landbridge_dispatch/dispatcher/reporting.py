@@ -59,6 +59,7 @@ class Reporter:
         self._publisher: Publisher
         self._connected = asyncio.Event()
         self._waiting: dict[tuple[str, int, int, str], AttemptReport] = {}
+        self._in_hand = 0
         self._arrived = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -73,7 +74,7 @@ class Reporter:
 
     @property
     def waiting(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting) + self._in_hand
 
     async def flush(self) -> None:
         """Return once everything that was added is stored."""
@@ -91,8 +92,9 @@ class Reporter:
                 await asyncio.sleep(LINGER_S)
             self._arrived.clear()
             batch, self._waiting = self._waiting, {}
-            last = len(batch)
+            last = self._in_hand = len(batch)
             await self._publish_attempts(list(batch.values()))
+            self._in_hand = 0
             if not self._waiting:
                 self._empty.set()
 
