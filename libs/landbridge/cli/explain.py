@@ -15,8 +15,8 @@ _ROUTES = {
 }
 _NAMES_WIDTH, _SCORE_WIDTH = 32, 22  # columns of a terminal
 _NOWHERE = {
-    "unplaceable": "nowhere: no environment can run it as things stand",
-    "not-now": "nowhere now: what is in the way may pass by itself",
+    "unplaceable": "no environment can run it as things stand",
+    "not-now": "what is in the way may pass by itself",
 }
 _KINDS = {"never": "never", "not-now": "not now", "misconfigured": "misconfigured"}
 
@@ -79,10 +79,33 @@ def show_plan(plan: Mapping[str, Any]) -> None:
     _nearest(plan.get("nearestMiss"))
 
 
+def show_refused(refusal: Mapping[str, Any]) -> None:
+    """Print why a submission was not accepted: everything that was wrong, with what to do."""
+    at = str(refusal.get("at") or "")
+    output.fields(
+        [
+            ("Submission", f"{refusal.get('submission')}  from {refusal.get('source')}"),
+            ("Project", refusal.get("project")),
+            ("Refused", f"{output.clock(at)} ({output.age(at)} ago); correct it and submit it again"),
+            ("Conflicts", f"with operation {refusal['conflictsWith']}" if refusal.get("conflictsWith") else ""),
+        ]
+    )
+    print()
+    columns = [Column("CODE"), Column("PLACE"), Column("WHAT", fold=True), Column("NEXT", fold=True)]
+    output.table(columns, map(_problem_row, refusal.get("problems") or ()))
+
+
+def _problem_row(problem: Mapping[str, Any]) -> list[Any]:
+    line = f"line {problem['line']}" if problem.get("line") else ""
+    place = " ".join(part for part in (str(problem.get("path") or ""), line) if part)
+    return [problem.get("code"), place, problem.get("message"), problem.get("suggestion")]
+
+
 def _goes(plan: Mapping[str, Any]) -> str:
     likely, environments = plan.get("likely") or {}, plan.get("environments") or []
     if not plan.get("eligible"):
-        return _NOWHERE.get(str(plan.get("condition")), "nowhere now")
+        condition = str(plan.get("condition"))
+        return f"nowhere{' now' if condition == 'not-now' else ''}: {_NOWHERE.get(condition, condition)}"
     eligible = sum(bool(item.get("eligible")) for item in environments)
     told = f"{likely.get('environment')}, " + (
         f"best of {eligible} that can run it" if eligible > 1 else "the only one that can run it"
@@ -138,6 +161,9 @@ def _waits(waiting: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         return f"{turn.get('reason')}: {turn.get('message')}"
     if not waiting or now.get("eligible"):
         return ""
+    if now:
+        condition = str(now.get("condition"))
+        return f"{condition}: {_NOWHERE.get(condition, '')}"
     reason = str(waiting.get("condition") or waiting.get("reason") or "")
     return ": ".join(part for part in (reason, str(waiting.get("message") or "")) if part)
 

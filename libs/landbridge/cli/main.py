@@ -15,6 +15,7 @@ from landbridge.cli import (
     plan,
     recover,
     render,
+    replay,
     server,
     simulate,
     site,
@@ -55,6 +56,7 @@ render.add_to(app)
 plan.add_to(app)
 submit.add_to(app)
 operations.add_to(app)
+replay.add_to(app)
 decisions.add_to(app, environments.app)
 recover.add_to(app)
 simulate.add_to(app)

@@ -28,19 +28,40 @@ def add_to(app: typer.Typer) -> None:
 def explain(operation: OperationId, data: Data = None, context: Context = "", form: Output = Format.TABLE) -> None:
     """Show why an operation goes where it goes.
 
-    Or why nowhere: every environment, each rule, each score.
+    Or why nowhere: every environment, each rule, each score; while it waits as it stands now, with place, forecast and
+    the change that would help. ID may be that of a refused submission.
     """
 
     async def ask(client: "HttpClient") -> tuple[dict[str, Any], str]:
-        found = await client.explain(operation)
+        from landbridge.client.errors import NotFoundError
+
+        try:
+            found = await client.explain(operation)
+        except NotFoundError:
+            refused = await _refused(client, operation)
+            if refused is None:
+                raise
+            return refused, ""
         return found, (await client.get(str(found["operation"]))).name
 
     found, name = call(data, context, ask)
     if output.emit(found, form):
         return
-    from landbridge.cli.explain import show
+    from landbridge.cli.explain import show, show_refused
 
-    show(found, name)
+    if "operation" in found:
+        show(found, name)
+    else:
+        show_refused(found)
+
+
+async def _refused(client: "HttpClient", name: str) -> dict[str, Any] | None:
+    """Return the newest refused submission of an id (of the refusal, or of the submission itself), or beginning so."""
+    found = (await client.read("/v1/refusals", {"limit": "500"}))["items"]
+    fitting = (
+        item for item in found if name and (str(item.get("id")).startswith(name) or name == str(item.get("submission")))
+    )
+    return next(fitting, None)
 
 
 def events(

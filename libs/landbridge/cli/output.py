@@ -22,8 +22,8 @@ _PHASE_STYLES = {
 }
 _WORD_STYLES = {
     **_PHASE_STYLES,
-    **dict.fromkeys(("eligible", "connected", "ready", "proven", "ok", "yes", "active"), "green"),
-    **dict.fromkeys(("lost", "never", "crash-loop", "no answer", "expired", "unplaceable"), "red"),
+    **dict.fromkeys(("eligible", "connected", "ready", "proven", "ok", "yes", "active", "same"), "green"),
+    **dict.fromkeys(("lost", "never", "differs", "crash-loop", "no answer", "expired", "unplaceable"), "red"),
     **dict.fromkeys(("not now", "restarting", "starting", "reconciling", "warning", "unknown", "paused"), "yellow"),
     **dict.fromkeys(("draining", "misconfigured"), "yellow"),
 }

@@ -40,7 +40,8 @@ class Ahead(NamedTuple):
 class Forecast(NamedTuple):
     """Admission after so many seconds, low to high; None: beyond what can be told. `unknown` are charges without end.
 
-    `first` is the pass that would be made now. `seen` counts the ends that durations were taken from.
+    `first` is the pass that would be made now. `seen` counts the ends that durations were taken from, `declared` the
+    charges whose duration is what they declare.
     """
 
     first: Ahead
@@ -49,6 +50,7 @@ class Forecast(NamedTuple):
     high_s: float | None = None
     environment: str = ""
     seen: int = 0
+    declared: int = 0
     unknown: int = 0
 
 
@@ -118,9 +120,20 @@ def forecast(taken: Snapshot, lasted: Lasted, now: datetime) -> Forecast:
         middling,
         high,
         environment=middle.choice.environment if middle is not None else "",
-        seen=sum(len(values) for values in lasted.values()),
-        unknown=sum(_end_of(charge, lasted, now, 1) is None for charge in taken.charges),
+        **_sources(taken.charges, lasted),
     )
+
+
+def _sources(charges: Sequence[Charge], lasted: Lasted) -> dict[str, int]:
+    """Count what the durations of what is held are taken from."""
+    places = {(charge.environment, charge.queue) for charge in charges}
+    seen = {place for place in places if len(lasted.get(place, ())) >= ENOUGH_SEEN}
+    others = [charge for charge in charges if (charge.environment, charge.queue) not in seen]
+    return {
+        "seen": sum(len(lasted[place]) for place in seen),
+        "declared": sum(charge.ends is not None for charge in others),
+        "unknown": sum(charge.ends is None for charge in others),
+    }
 
 
 def _run(taken: Snapshot, lasted: Lasted, now: datetime, case: int, ends: int = MOST_ENDS) -> Ahead:

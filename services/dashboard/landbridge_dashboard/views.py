@@ -100,18 +100,37 @@ def outputs(item: Json) -> list[tuple[str, str]]:
 
 
 def placement(explanation: Json) -> dict[str, Any]:
-    """Return every environment's verdict and score."""
+    """Return every environment's verdict and score: as decided, and while it waits as it stands now."""
     decision, waiting = explanation.get("decision"), explanation.get("waiting")
-    if decision:
+    now: Json = explanation.get("now") or {}
+    if decision and not waiting:
         summary = f"Round {explanation['round']}: {decision['environment']} chosen, route {decision['route']}."
     elif waiting:
-        summary = f"Waits: {waiting.get('message') or waiting.get('reason', '')}"
+        summary = f"Waits: {_waits(now) or waiting.get('message') or waiting.get('reason', '')}"
     else:
         summary = "No environment was chosen yet."
-    miss = explanation.get("nearestMiss")
+    miss = (now.get("nearestMiss") if waiting else None) or explanation.get("nearestMiss")
     if miss:
         summary += f" Nearest miss: {miss['environment']} ({len(miss['violations'])} rule(s) broken, {miss['hope']})."
-    return {"summary": summary, "environments": [_verdict(each) for each in explanation.get("environments", ())]}
+    shown = (now.get("environments") if waiting else None) or explanation.get("environments", ())
+    return {
+        "summary": summary,
+        "turn": _turn(now) if waiting or not decision else [],
+        "changes": [each["text"] for each in (miss or {}).get("changes") or ()],
+        "environments": [_verdict(each) for each in shown],
+    }
+
+
+def _waits(now: Json) -> str:
+    waits = now.get("waits") or {}
+    return ": ".join(part for part in (waits.get("reason"), waits.get("message")) if part)
+
+
+def _turn(now: Json) -> list[str]:
+    """Return the place in the queue and the forecast, in sentences."""
+    place, text = now.get("place") or {}, str((now.get("forecast") or {}).get("text") or "")
+    found = [f"Place {place['place']} of {place['length']} in queue {now.get('queue', '')}."] if place else []
+    return [*found, f"{text[:1].upper()}{text[1:]}."] if text else found
 
 
 def _verdict(item: Json) -> dict[str, Any]:
@@ -121,11 +140,16 @@ def _verdict(item: Json) -> dict[str, Any]:
         "name": item["environment"],
         "chosen": chosen,
         "tone": "good" if eligible else "bad",
-        "verdict": "chosen" if chosen else "eligible" if eligible else "not eligible",
+        "verdict": ("likely" if "change" in item else "chosen")
+        if chosen
+        else "eligible"
+        if eligible
+        else "not eligible",
         "contract_version": item.get("contractVersion", "—"),
         "score": f"{score:.3f}" if score is not None else None,
         "share": round((score or 0) * 100),
         "violations": [{**each, "tone": _KIND_TONES.get(each["kind"], "")} for each in item.get("violations", ())],
+        "change": (item.get("change") or {}).get("text", ""),
         "measurements": [_measurement(each) for each in item.get("measurements", ())],
     }
 

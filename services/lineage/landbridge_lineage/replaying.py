@@ -29,7 +29,10 @@ def replay_answer(operation: str, shown: Round, assessment: Assessment | None, a
         "environment": again["environment"],
         "route": again["route"],
         "policyVersion": again["policyVersion"],
-        "inputs": {**(dict(assessment.inputs) if assessment is not None else {}), **again["inputs"]},
+        "inputs": {
+            "eligibility": dict(assessment.inputs) if assessment is not None else {},
+            "ranking": again["inputs"],
+        },
         "checks": checks,
         "same": all(compared),
         "complete": all(check["same"] is not None for check in checks),

@@ -141,9 +141,9 @@ def _turn(ahead: Forecast) -> str:
         return "its turn does not come by time alone; see what it waits for"
     low, high = ahead.low_s or 0.0, ahead.high_s
     span = f"{seconds_told(low)} to {seconds_told(high)}" if high is not None else f"{seconds_told(low)} or much more"
-    source = (
-        f"by how long the last {ahead.seen} operations lasted" if ahead.seen else "by the durations that are declared"
-    )
+    seen = f"by how long the last {ahead.seen} operations there lasted" if ahead.seen else ""
+    declared = f"by what {ahead.declared} that hold places declare" if ahead.declared else ""
+    source = " and ".join(filter(None, (seen, declared)))
     rest = ", if nothing comes that goes before it"
     return f"its turn comes in about {seconds_told(ahead.middle_s)} ({span}, {source}{rest})"
 

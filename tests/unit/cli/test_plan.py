@@ -205,7 +205,7 @@ def test_unplaceable_work_names_the_change_and_its_reason(api: FakeApi, run: Run
     }
     explained(api, waiting=told, environments=[MISSED], now=BAD)
     ran = run("explain", ID)
-    assert "unplaceable: no environment is eligible; nearest is cloud-b" in ran.out
+    assert "unplaceable: no environment can run it as things stand" in ran.out
     assert "Nearest: cloud-b; would fit after one change: ask for at most 4 devices instead of 8" in ran.out
 
 
@@ -238,3 +238,88 @@ def test_where_ranking_is_away_what_is_recorded_is_shown_and_why_it_is_not_newer
     ran = run("explain", ID)
     assert "quota: told before" in ran.out
     assert "no replica of ranking is in charge" in ran.out
+
+
+def test_a_refused_submission_is_explained_with_every_problem(api: FakeApi, run: Run) -> None:
+    problem = {
+        "path": "spec.queue",
+        "code": "unknown-queue",
+        "message": "there is no queue x",
+        "suggestion": "use y",
+        "line": 7,
+    }
+    refusal = {"id": "0199-abc", "submission": "batch-7", "source": "app", "project": "p", "at": "2026-11-30T10:00:00Z"}
+    api["GET", "/v1/operations"] = (200, {"items": []})
+    api["GET", "/v1/refusals"] = (200, {"items": [{**refusal, "problems": [problem]}]})
+    for name in ("0199", "batch-7"):
+        ran = run("explain", name)
+        assert ran.code == 0
+        assert "spec.queue line 7" in ran.out
+        assert "there is no queue x" in ran.out
+        assert "use y" in ran.out
+    assert run("explain", "nothing").code == 1
+
+
+# -- replay-decision --------------------------------------------------------------------------------------------------
+
+
+def replayed(api: FakeApi, *same: bool | None) -> None:
+    checks = [
+        {
+            "what": f"part {n}",
+            "recorded": {"a": n},
+            "again": {"a": 9} if each is False else {"a": n},
+            "same": each,
+            "how": "x",
+        }
+        for n, each in enumerate(same)
+    ]
+    found = {
+        "operation": ID,
+        "round": 1,
+        "decision": "d" * 32,
+        "at": "2026-11-30T10:00:00Z",
+        "environment": "onprem-a",
+        "route": "preferred",
+        "policyVersion": "p@1",
+        "inputs": {"eligibility": {"catalogue": "4"}, "ranking": {"observed": "7"}},
+        "checks": checks,
+        "same": False not in same,
+        "complete": None not in same,
+        "notRecorded": ["evidence as it was"],
+    }
+    api["GET", f"/v1/operations/{ID}/replay"] = (200, found)
+
+
+def test_a_decision_that_gives_the_same_again_ends_with_nought(api: FakeApi, run: Run) -> None:
+    replayed(api, True, True)
+    ran = run("replay-decision", ID)
+    assert ran.code == 0
+    assert "The recorded inputs give the recorded decision." in ran.out
+    assert "Not recorded: evidence as it was." in ran.out
+    assert "observed 7" in ran.out
+
+
+def test_what_is_not_kept_any_more_is_said_so_and_is_no_failure(api: FakeApi, run: Run) -> None:
+    replayed(api, True, None)
+    ran = run("replay-decision", ID, "--round", "1")
+    assert ran.code == 0
+    assert "the rest is not kept any more" in ran.out
+    assert api.asked[0].query == "round=1"
+
+
+def test_a_decision_that_differs_ends_with_one_and_shows_both(api: FakeApi, run: Run) -> None:
+    replayed(api, True, False)
+    ran = run("replay-decision", ID)
+    assert ran.code == 1
+    assert 'part 1: recorded {"a": 1}, again {"a": 9}' in ran.out
+
+
+def test_a_decisions_own_id_will_do(api: FakeApi, run: Run) -> None:
+    replayed(api, True)
+    api["GET", f"/v1/ranking/decisions/{'d' * 32}"] = (200, {"operations": [{"operation": ID}]})
+    assert run("replay-decision", "d" * 32).code == 0
+    api["GET", f"/v1/ranking/decisions/{'e' * 32}"] = (200, {"operations": []})
+    ran = run("replay-decision", "e" * 32)
+    assert ran.code == 1
+    assert "name the operation and its --round" in ran.err

@@ -134,3 +134,35 @@ def test_times_and_numbers_read_well() -> None:
     assert [duration(x) for x in (0.85, 12.34, 250, 11100)] == ["850 ms", "12.3 s", "4 min 10 s", "3 h 5 min"]
     assert [size(x) for x in (12, 2048, 3 * 1024**3)] == ["12 B", "2.0 KiB", "3.0 GiB"]
     assert [number(x) for x in (3, 3.0, 0.123456, 12345.6)] == ["3", "3", "0.123", "12346"]
+
+
+def test_waiting_work_shows_its_turn_and_the_verdicts_of_now_and_placed_work_its_record() -> None:
+    old = {"environment": "onprem-a", "eligible": False, "chosen": False, "violations": [], "measurements": []}
+    new = {**old, "change": {"text": "ask for less"}, "violations": []}
+    miss = {"environment": "onprem-a", "violations": [], "hope": "never", "changes": [{"text": "ask for less"}]}
+    explained = {
+        "round": 1,
+        "waiting": {"reason": "quota", "message": "told before"},
+        "decision": None,
+        "environments": [old],
+        "nearestMiss": {**miss, "changes": None},
+        "now": {
+            "queue": "training",
+            "place": {"place": 2, "length": 5},
+            "waits": {"reason": "concurrency", "message": "2 of 2 run"},
+            "forecast": {"text": "its turn comes in about 4 min"},
+            "environments": [new],
+            "nearestMiss": miss,
+        },
+    }
+    found = views.placement(explained)
+    assert found["summary"].startswith("Waits: concurrency: 2 of 2 run Nearest miss: onprem-a")
+    assert found["turn"] == ["Place 2 of 5 in queue training.", "Its turn comes in about 4 min."]
+    assert found["changes"] == ["ask for less"]
+    assert found["environments"][0]["change"] == "ask for less"
+    alone = views.placement({**explained, "now": None})
+    assert alone["summary"].startswith("Waits: told before")
+    assert (alone["turn"], alone["changes"]) == ([], [])
+    placed = views.placement({**explained, "waiting": None, "decision": {"environment": "x", "route": "preferred"}})
+    assert placed["turn"] == []
+    assert placed["environments"][0]["change"] == ""
