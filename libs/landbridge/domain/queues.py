@@ -142,8 +142,10 @@ def turn(bucket: Bucket, usage: Usage, limits: Limits, now: datetime) -> Turn:
 
 def share(usage: Usage, limits: Limits, scope: tuple[ScopeKind, str], weight: float) -> tuple[float, float]:
     """Return a weighted share: of the resource that a scope holds most of, and of operations to tell equals apart."""
-    weight = max(weight, _LEAST_WEIGHT)
     used, totals = usage.used(*scope), limits.totals
+    if not used:
+        return 0.0, 0.0
+    weight = max(weight, _LEAST_WEIGHT)
     dominant = 0.0
     for resource, amount in used.items():
         whole = totals.get(resource)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from landbridge.domain.ledger import Charge, Ledger, Limit, Scope, Shifted, Usage, scopes
+from landbridge.domain.ledger import NOTHING, Charge, Ledger, Limit, Scope, Shifted, Usage, add, scopes
 from landbridge.domain.limits import Limits
 
 # Between admission and the start of the time that a timeout counts, and for stopping after it.
@@ -35,9 +35,11 @@ class Reservations:
         self._ledger = ledger
         self._limits = limits
         self._holder: dict[Scope, str] = {}
+        self._scopes: dict[str, list[Scope]] = {}
         self._kept: dict[str, Kept] = {}
         self._least: dict[tuple[Scope, str], int] = {}
-        self._fresh: dict[str, Charge] = {}
+        self._fresh: set[str] = set()
+        self._fresh_used: dict[Scope, dict[str, int]] = {}
         self._starts: dict[str, datetime] = {}
 
     def __bool__(self) -> bool:
@@ -46,12 +48,14 @@ class Reservations:
     def begin(self) -> None:
         self._least.clear()
         self._fresh.clear()
+        self._fresh_used.clear()
         self._starts.clear()
 
     def set_limits(self, limits: Limits) -> None:
         """Take on other limits. What is kept has to be asked for again: the tree may be another one."""
         self._limits = limits
         self._holder.clear()
+        self._scopes.clear()
         self._kept.clear()
 
     def holder(self, scope: Scope) -> str | None:
@@ -68,6 +72,7 @@ class Reservations:
         self._forget(key)
         for scope in wanted:
             self._holder[scope] = key
+            self._scopes.setdefault(key, []).append(scope)
         self._kept[key] = kept
         self._starts.pop(key, None)
 
@@ -84,8 +89,11 @@ class Reservations:
 
     def note(self, charge: Charge) -> None:
         """Note that something was admitted in this pass: it counts as held, but not as work that may end first."""
-        if self._kept:
-            self._fresh[charge.operation] = charge
+        if not self._kept:
+            return
+        self._fresh.add(charge.operation)
+        for scope in scopes(charge, self._ledger.chain):
+            add(self._fresh_used.setdefault(scope, {}), charge.amounts, 1)
 
     def in_the_way(
         self, key: str, scope: Scope, charge: Charge, usage: Usage, longest: timedelta | None, now: datetime
@@ -111,8 +119,7 @@ class Reservations:
         lacking = usage.used(*scope).get(resource, 0) + wanted + amount - most
         if lacking <= 0:
             return False
-        chain = self._ledger.chain
-        fresh = sum(c.amounts.get(resource, 0) for c in self._fresh.values() if scope in scopes(c, chain))
+        fresh = self._fresh_used.get(scope, NOTHING).get(resource, 0)
         lacks_anyway = lacking - amount - fresh > 0
         return not lacks_anyway or self._least_of(scope, resource) < lacking
 
@@ -145,7 +152,7 @@ class Reservations:
 
     def _forget(self, key: str) -> list[Scope]:
         self._kept.pop(key, None)
-        found = [scope for scope, holder in self._holder.items() if holder == key]
+        found = [scope for scope in self._scopes.pop(key, ()) if self._holder.get(scope) == key]
         for scope in found:
             del self._holder[scope]
         return found
