@@ -69,7 +69,6 @@ class World:
             "waiting": event_v1.OperationsWaiting,
             "decided": event_v1.OperationsDecided,
             "preempted": event_v1.OperationsPreempted,
-            "preempted": event_v1.OperationsPreempted,
         }.get(event)
         self.seen.append((event, msgspec.json.decode(message.body, type=kind) if kind else message.body))
 
