@@ -41,6 +41,7 @@ schema: setup ## Write models, JSON Schema, reference pages and AsyncAPI anew fr
 	@$(RUN) tools/generate_schema.py
 	@$(RUN) tools/generate_asyncapi.py
 	@$(RUN) tools/generate_cli_reference.py
+	@$(RUN) tools/generate_reasons.py
 	@$(RUN) tools/generate_nats_configurations.py
 
 .PHONY: check
@@ -53,6 +54,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 	@$(RUN) tools/generate_schema.py --check
 	@$(RUN) tools/generate_asyncapi.py --check
 	@$(RUN) tools/generate_cli_reference.py --check
+	@$(RUN) tools/generate_reasons.py --check
 	@$(RUN) tools/generate_nats_configurations.py --check
 
 .PHONY: test

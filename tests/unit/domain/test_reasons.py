@@ -9,8 +9,12 @@ from pathlib import Path
 from landbridge.domain import constraints, hardware
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.constraints.proof import FAILED_CODE, STALE_CODE, UNKNOWN_CODE
-from landbridge.domain.reasons import VIOLATIONS, next_step, reason_of
+from landbridge.domain.queues import WaitReason
+from landbridge.domain.reasons import REFUSALS, VIOLATIONS, next_step, reason_of
+from landbridge.domain.reasons.waits import WAITS
+from landbridge.domain.verdict import Outlook
 from landbridge.domain.violation import Kind, Violation
+from landbridge.domain.waiting import NoPlace
 from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation, judged_by
 from unit.domain.test_constraints import CASES, GPUS, MAINTENANCE
 
@@ -83,3 +87,50 @@ def test_the_next_step_names_the_environment_and_a_later_code_has_none() -> None
     stale = Violation("evidence", STALE_CODE, Kind.NOT_NOW, "fresh proof of runtime", "…")
     assert "landbridge env verify cloud-b" in next_step(stale, "cloud-b")
     assert not next_step(Violation("evidence", "of-a-later-release", Kind.NEVER, "a", "b"), "cloud-b")
+
+
+# -- waits and refusals -----------------------------------------------------------------------------------------------
+
+# Words that stand where codes stand and are none.
+_NO_CODES = {"checkpoint-then-stop", "ephemeral-storage", "name-or-all"}
+_HYPHENATED = re.compile(r"[a-z]+(?:-[a-z0-9]+)+")
+_SOURCES = (
+    "libs/landbridge/domain/documents",
+    "services/intake/landbridge_intake",
+    "services/contract-verifier/landbridge_contract_verifier",
+)
+
+
+def test_every_reason_to_wait_is_told() -> None:
+    told = {each.code for each in WAITS}
+    assert told == {str(code) for code in (*WaitReason, *NoPlace, *Outlook) if code}
+    assert all(each.meaning and each.next for each in WAITS)
+
+
+def test_every_code_of_a_refusal_is_told_and_no_other() -> None:
+    """The sources are read: what stands in the place of a code has an entry."""
+    told = [each.code for _, codes in REFUSALS for each in codes]
+    assert len(told) == len(set(told))
+    root = Path(__file__).parents[3]
+    found = {code for folder in _SOURCES for path in (root / folder).glob("*.py") for code in _codes(path)}
+    assert found - _NO_CODES - set(told) == set()
+    written = "".join(path.read_text() for folder in _SOURCES for path in (root / folder).glob("*.py"))
+    assert [code for code in told if f'"{code}"' not in written] == []
+
+
+def _codes(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        places: list[ast.expr] = []
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("Problem", "problem"):
+            places = node.args[1:2]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("stop", "_stop", "Rule"):
+            places = node.args[:1]
+        elif (
+            isinstance(node, ast.Return | ast.Yield) and isinstance(node.value, ast.Tuple) and len(node.value.elts) > 2
+        ):
+            places = node.value.elts[:1]
+        yield from (
+            place.value
+            for place in places
+            if isinstance(place, ast.Constant) and isinstance(place.value, str) and _HYPHENATED.fullmatch(place.value)
+        )
