@@ -11,8 +11,10 @@ from landbridge.cli import (
     decisions,
     documents,
     environments,
+    importing,
     operations,
     plan,
+    queues,
     recover,
     render,
     replay,
@@ -53,6 +55,7 @@ def landbridge(
 server.add_to(app)
 documents.add_to(app)
 render.add_to(app)
+importing.add_to(app)
 plan.add_to(app)
 submit.add_to(app)
 operations.add_to(app)
@@ -61,6 +64,7 @@ decisions.add_to(app, environments.app)
 recover.add_to(app)
 simulate.add_to(app)
 app.add_typer(environments.app, name="env")
+app.add_typer(queues.app, name="queue")
 app.add_typer(access.app, name="access")
 app.add_typer(site.app, name="site")
 app.add_typer(contexts.app, name="context")
