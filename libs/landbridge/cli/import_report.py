@@ -10,7 +10,7 @@ from landbridge.cli import output
 from landbridge.domain.documents.places import path_text
 
 if TYPE_CHECKING:
-    from landbridge.domain.importing import Imported, Mapped, Missing, Unmapped
+    from landbridge.domain.importing import Imported, Mapped, Missing, Unmapped, Why
     from landbridge.domain.importing.report import Left
 
 _HEADS = {
@@ -33,7 +33,7 @@ def print_report(imported: "Imported", file: str, out: str, to: TextIO, *, again
     page = _Page(to)
     if again:
         page.line()
-    asks = [each for each in imported.unmapped if each.left.why.asks]
+    asks = sorted((each for each in imported.unmapped if each.left.why.asks), key=lambda each: _order(each.left.why))
     rest = [each for each in imported.unmapped if not each.left.why.asks]
     name = imported.operation["metadata"].get("name") or "(no name yet)"
     page.line(f"{file}: {FORMATS[imported.format].title} as operation {name}", "bold")
@@ -44,7 +44,12 @@ def print_report(imported: "Imported", file: str, out: str, to: TextIO, *, again
     _asks(page, asks)
     _rest(page, rest)
     _mapped(page, imported.mapped)
-    _next(page, imported, out)
+    _next(page, imported, file, out)
+
+
+def _order(why: "Why") -> int:
+    """Names first: they are quickly given. Sorting keeps the order of the file within each kind."""
+    return list(_HEADS).index(why.value)
 
 
 class _Page:
@@ -142,10 +147,19 @@ def _mapped(page: _Page, mapped: "Sequence[Mapped]") -> None:
             page.line(f"    {' ' * space}    {part}", "dim")
 
 
-def _next(page: _Page, imported: "Imported", out: str) -> None:
+def _next(page: _Page, imported: "Imported", file: str, out: str) -> None:
     page.line()
+    answers = list(dict.fromkeys(each.answer for each in imported.unmapped if each.answer))
+    if any(each.target == "metadata.project" for each in imported.missing) or answers:
+        page.line("Give what you know, in one go:")
+        words = [f"--map {_quoted(answer)}=NAME" for answer in answers]
+        project = "" if imported.operation["metadata"].get("project") else " --project NAME"
+        lines = [f"landbridge import {_quoted(file)}{project}{f' --out {_quoted(out)}' if out else ''}", *words]
+        for number, line in enumerate(lines):
+            more = " \\" if number + 1 < len(lines) else ""
+            page.line(f"{'      ' if number else '  '}{line}{more}")
     if imported.missing:
-        step = "add what is missing" + (f" in {out}" if out else ", or give it with --map, --project and --set")
+        step = "add what is missing" + (f" in {out}" if out else "")
         page.line(f"Next: {step}, then landbridge validate{f' {out}' if out else ''}")
     else:
         page.line(f"Next: landbridge render {out or 'FILE'}, then landbridge submit {out or 'FILE'}")

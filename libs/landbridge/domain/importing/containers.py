@@ -135,6 +135,8 @@ def _device(sheet: Sheet, source: Path, key: str) -> None:
     if device.startswith("mig-"):
         sheet.put(source, (*ACCELERATOR, "partition"), device.removeprefix("mig-"))
     known = sheet.named(key)
+    if not known and sheet.drafted(*ACCELERATOR, "class"):
+        return
     if known:
         sheet.put(source, (*ACCELERATOR, "class"), known, f"{key} is the class {known}")
     else:

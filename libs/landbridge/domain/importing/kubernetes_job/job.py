@@ -118,8 +118,8 @@ def _job(sheet: Sheet, base: Path) -> None:
     if deadline:
         sheet.put((*pod, "activeDeadlineSeconds"), ("spec", "lifecycle", "timeout"), deadline)
     _replicas(sheet, base)
+    take_pod(sheet, pod)  # first: a node's product may already say which class is meant
     _containers(sheet, pod)
-    take_pod(sheet, pod)
     _metadata(sheet, (*base, "template", "metadata"))
     sheet.leave_known(base, _SPEC)
 
