@@ -1,7 +1,7 @@
 """The streams of a site with its own NATS: commands sourced from the centre, reports that wait for it.
 
-They live in the JetStream domain of the site, and its dispatcher declares them. A sourced stream is never deleted and
-made anew: the broker would take it for up to date and deliver nothing.
+They live in the JetStream domain of the site, and its dispatcher declares them. It never deletes them: brokers have had
+sourced streams that stood still after they were deleted and made anew.
 """
 
 from typing import Any, Final
