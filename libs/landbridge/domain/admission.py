@@ -16,10 +16,10 @@ from landbridge.domain.keeper import PATIENCE, Keeper
 from landbridge.domain.ledger import Charge, Ledger, Limit, ScopeKind, Usage
 from landbridge.domain.limits import Limits
 from landbridge.domain.placement import Choice, choose, groups_in_question
-from landbridge.domain.preemption import Means, make_room
 from landbridge.domain.promises import Promises
 from landbridge.domain.queues import Bucket, Plan, Turn, Wait, turn
 from landbridge.domain.room import Revalidate, Room
+from landbridge.domain.room_making import Evicted, RoomMaker
 from landbridge.domain.sleepers import Sleepers
 from landbridge.domain.tickets import Ticket
 
@@ -33,13 +33,6 @@ class Admitted(NamedTuple):
     ticket: Ticket
     choice: Choice
     charge: Charge
-
-
-class Evicted(NamedTuple):
-    """One operation that must leave, and the one that it leaves for."""
-
-    charge: Charge
-    claimant: Charge
 
 
 def _never_again(bucket: str, environment: str, now: datetime) -> datetime | None:  # noqa: ARG001
@@ -61,12 +54,12 @@ class Admission:
         self.limits = limits
         ledger.follow(limits.chain)
         self.promises = Promises(ledger)
-        self.evicted: list[Evicted] = []  # who has to be asked to leave, until somebody takes note
         self.buckets: dict[str, Bucket] = {}
         self.revalidate = revalidate
         self._sleepers = Sleepers()
         self._bucket_of: dict[str, str] = {}
         self._keeper = Keeper(ledger, limits, self.buckets, self.promises, self._sleepers, patience)
+        self._maker = RoomMaker(ledger, self.promises, self._keeper, self._wake_under)
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
@@ -88,7 +81,7 @@ class Admission:
             bucket.plan = plan
             promised = self.promises.promised.get(key)
             if promised is not None and plan.amounts.get(promised.environment) != promised.amounts:
-                self._take_back(key)
+                self._maker.take_back(key)
         self._sleepers.wake(key)
 
     def arrive(self, key: str, tickets: Iterable[Ticket]) -> list[Ticket]:
@@ -121,7 +114,7 @@ class Admission:
             tickets.remove(operation)
             if was_first:
                 self._keeper.drop(key)
-                self._take_back(key)
+                self._maker.take_back(key)
                 self._sleepers.wake(key)
         return found
 
@@ -148,6 +141,15 @@ class Admission:
             self._sleepers.wake_on(Limit(ScopeKind.PROJECT, charge.project, resource))
             for queue in self.limits.chain(charge.queue):
                 self._sleepers.wake_on(Limit(ScopeKind.QUEUE, queue, resource))
+
+    @property
+    def evicted(self) -> list[Evicted]:
+        """Who has to be asked to leave, until somebody takes note and clears it."""
+        return self._maker.evicted
+
+    @evicted.setter
+    def evicted(self, evicted: list[Evicted]) -> None:
+        self._maker.evicted = evicted
 
     def asked_to_leave(self, operation: str) -> None:
         """Take note that an operation was asked to leave before: a successor learns it from the table."""
@@ -283,7 +285,7 @@ class Admission:
         charge = plan.charge(ticket, choice.environment, now, borrowed=borrowed)
         bucket.tickets.remove(ticket.operation)
         del self._bucket_of[ticket.operation]
-        self._take_back(bucket.key)
+        self._maker.take_back(bucket.key)
         self._keeper.drop(bucket.key)
         bucket.wait = None
         self.ledger.charge(charge)
@@ -310,7 +312,9 @@ class Admission:
             self._sleepers.remind(bucket.key, ticket.since + plan.overflow_after)
         limits = {limit} if limit is not None else {found for found in bucket.full.values() if found is not None}
         wait = self._why(bucket, limit, usage)
-        if self._has_room_made(bucket, ticket, now, overflow=not holds_out):
+        hopeless = wait.reason is queues.WaitReason.EXCEEDS_QUOTA
+        holds = self._room(bucket, usage, now).verdict_holds
+        if not hopeless and self._maker.promise(bucket, ticket, self.limits, holds, now, overflow=not holds_out):
             wait = queues.making_room(wait.limit)
         elif wait.limit is not None and wait.reason in queues.KEEPS_ROOM:
             environment = next(iter(bucket.full), "") or _best(plan)
@@ -335,53 +339,13 @@ class Admission:
             return queues.refused(limit, amounts, usage, self.limits)
         return queues.reserved(limit)
 
-    def _has_room_made(self, bucket: Bucket, ticket: Ticket, now: datetime, *, overflow: bool) -> bool:
-        """Promise the operation room where others can be made to leave; tell whether it has a promise."""
-        plan, key = bucket.plan, bucket.key
-        means = Means(plan.preempts, plan.reclaim)
-        if not means or plan.order is None:
-            return False
-        planned = self.promises.planned_without(key)
-        promised = self.promises.promised.get(key)
-        if promised is not None:
-            if promised.operation == ticket.operation and self._fits(promised, planned):
-                return True
-            self._take_back(key)
-        room = self._room(bucket, planned, now)
-        for environment in groups_in_question(plan.order, overflow=overflow):
-            if (
-                not room.verdict_holds(environment)
-                or self._keeper.kept_from(bucket, environment, planned, now) is not None
-            ):
-                continue
-            wanted = plan.charge(ticket, environment, now)
-            made = make_room(wanted, means, self.ledger, self.limits, planned, self.promises.leaving)
-            if made is not None:
-                self.promises.promise(key, made.charge, made.leaving)
-                self.evicted += [Evicted(charge, made.charge) for charge in made.leaving]
-                return True
-        return False
-
-    def _fits(self, charge: Charge, usage: Usage) -> bool:
-        """Tell whether a promise can still be kept. Whether it is borrowed was settled when it was given."""
-        limits = self.limits
-        if limits.refused(usage, charge.queue, charge.project, charge.amounts) is not None:
-            return False
-        return limits.full(usage, charge.environment, charge.amounts) is None
-
-    def _take_back(self, key: str) -> None:
-        """Give what was promised to a bucket back to everybody."""
-        promised = self.promises.take_back(key)
-        if promised is not None:
-            self._wake_under(promised)
-
     # -- sleeping and waking ------------------------------------------------------------------------------------------
 
     def _block(self, bucket: Bucket, wait: Wait, limits: set[Limit]) -> None:
         bucket.wait = wait
         if wait.reason in queues.KEEPS_NOTHING:
             self._keeper.drop(bucket.key)
-            self._take_back(bucket.key)
+            self._maker.take_back(bucket.key)
         self._sleepers.sleep(bucket.key, limits)
 
 

@@ -8,10 +8,10 @@ import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Outbound, event_type
-from landbridge.domain.admission import Evicted
 from landbridge.domain.decision_record import DecisionRecord
 from landbridge.domain.placement import ScoreCard
 from landbridge.domain.queues import Wait
+from landbridge.domain.room_making import Evicted
 from landbridge.schema.wire import event_v1
 from landbridge.schema.wire.event_v1 import DecidedOperation, OperationRound, OperationsPreempted, OperationsWaiting
 

@@ -18,6 +18,7 @@ from landbridge.domain.limits import Limits
 from landbridge.domain.placement import Order, order, score
 from landbridge.domain.preferences import Measurement
 from landbridge.domain.queues import Plan
+from landbridge.domain.room_making import Evicted
 from landbridge.domain.tickets import Ticket
 from support.deciding import NOW, a_catalogue
 
@@ -157,9 +158,9 @@ class QueueWorld:
             self._check_replay(found)
             del self.tickets[found.ticket.operation]
         self.admitted += admitted
-        evicted = [item.charge.operation for item in self.admission.evicted]
-        self._check_displacing()
-        self.admission.evicted.clear()
+        asked, self.admission.evicted = self.admission.evicted, []
+        evicted = [item.charge.operation for item in asked]
+        self._check_displacing(asked)
         self.leaving += evicted
         self.displaced += len(evicted)
         if admitted or evicted:
@@ -257,9 +258,9 @@ class QueueWorld:
         ranks = [(nominal, priority) for nominal in (True, False) for priority in (9, 5, 0)]
         return [(counted[rank],) for rank in ranks]
 
-    def _check_displacing(self) -> None:
+    def _check_displacing(self, asked: list[Evicted]) -> None:
         """Whoever displaces must be allowed to, and those displaced must bear it."""
-        for charge, claimant in self.admission.evicted:
+        for charge, claimant in asked:
             queue = self.catalogue.queues[claimant.queue]
             assert charge.evictable
             if charge.queue == claimant.queue:

@@ -29,9 +29,8 @@ def a_sharing(queue: str, project: str = "p", amounts: Mapping[str, int] = GPU, 
 
 
 def asked(admission: Admission) -> list[str]:
-    found = [item.charge.operation for item in admission.evicted]
-    admission.evicted.clear()
-    return found
+    found, admission.evicted = admission.evicted, []
+    return [item.charge.operation for item in found]
 
 
 def test_what_is_released_goes_to_the_owner_first_and_nobody_borrows_what_it_waits_for() -> None:
