@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import signal
+from base64 import b64decode
 from typing import Any
 
 import httpx2
@@ -14,7 +15,7 @@ from integration.intake.conftest import StartChild, StartIntake
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus, frame
 from landbridge.bus.publish import publish_batch
-from landbridge.domain.documents import Refusal, read_document
+from landbridge.domain.documents import Refusal, canonical_json, read_document
 from landbridge.domain.errors import Problem, render_problems
 from landbridge.domain.ids import cloud_event_key, operation_id
 from landbridge.runtime.clock import SystemClock
@@ -274,6 +275,19 @@ async def test_validating_tells_the_effective_operation_and_stores_nothing(intak
     assert bad["valid"] is False
     assert bad["problems"][0]["suggestion"] == 'did you mean "overnight"?'
     assert await intake_db.fetchval("select count(*) from operation") == 0
+
+
+async def test_what_validating_shows_is_what_is_accepted_byte_for_byte(intake: Intake) -> None:
+    patch = {"spec.patch.env": {"MODE": "night"}, "spec.environments": {"quay": {"env": {"CACHE": "/here"}}}}
+    await intake.apply(a_document("preset", patch), a_document("component"))
+    body = an_operation(spec__presets=["overnight"], spec__component="trainer", spec__parameters={"lr": "0.5"})
+    shown = (await intake.http.post("/v1/validate", content=body)).json()
+    assert (await intake.post(body, "k"))[0] == 201
+
+    (accepted,) = await wait_until(lambda: intake.told("accepted"), "it is told")
+    assert b64decode(accepted["effective"]) == canonical_json(shown["effective"])
+    assert shown["effective"]["environmentSettings"] == {"quay": {"env": {"CACHE": "/here"}}}
+    assert accepted["effectiveSha256"] == hashlib.sha256(canonical_json(shown["effective"])).hexdigest()
 
 
 async def test_a_retry_repeats_the_first_submission_and_says_so(intake: Intake) -> None:
