@@ -1,10 +1,14 @@
 """Offer, claim, grant, start, report, settle: on a real broker, with a dispatcher in a process of its own."""
 
 import hashlib
+import shutil
 
-from integration.dispatcher.centre import Centre
+from integration.dispatcher.centre import Centre, key_of
 from integration.dispatcher.site import Site
 from integration.dispatcher.work import work
+from landbridge.bus import streams
+from landbridge.bus.connection import Bus
+from landbridge.bus.declare import api, declare_durable
 from landbridge.schema.wire import command_v1 as command
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState, SlotPhase
 from landbridge.schema.wire.request_v1 import LeaseKind
@@ -282,3 +286,50 @@ async def test_draining_stores_reports_and_leaves_work_running(centre: Centre, s
     await centre.stop(offer)
     finished = await centre.until(offer, AttemptState.FINISHED)
     assert finished.outcome is AttemptOutcome.CANCELLED
+
+
+async def test_work_that_somebody_removed_by_hand_is_told_as_such_and_not_as_stopped(
+    centre: Centre, process_site: Site
+) -> None:
+    await process_site.start()
+    await centre.until_connected()
+    offer = await centre.offer(work(process_site, seconds=60))
+    await centre.until(offer, AttemptState.STARTED)
+    [slot] = [path for path in (process_site.home / "slots").iterdir() if path.is_dir() and path.name.startswith("op-")]
+    shutil.rmtree(slot)
+
+    told = await centre.until(offer, AttemptState.FINISHED, AttemptState.RELINQUISHED)
+    assert (told.state, told.outcome) == (AttemptState.FINISHED, AttemptOutcome.FAILED)
+    assert told.reason == "removed-externally"
+
+
+async def test_all_commands_delivered_once_more_start_nothing(centre: Centre, bus: Bus, simulated_site: Site) -> None:
+    """The broker forgets how far the dispatcher was: what ended, was cancelled or withdrawn long ago comes again."""
+    await simulated_site.start()
+    await centre.until_connected()
+    offers = [centre.an_offer(work(simulated_site)) for _ in range(100)]
+    await centre.send("offer", command.Offers(offers=tuple(offers)))
+    for offer in offers:
+        await centre.until(offer, AttemptState.FINISHED)
+    await centre.settle(*offers)
+    running = await centre.offer(work(simulated_site, seconds=600))
+    await centre.until(running, AttemptState.STARTED)
+    claimed, told = len(centre.claims), len(centre.reports)
+    centre.refuse = {key_of(offer): "ended" for offer in offers}  # as the centre's row says
+
+    durable = streams.environment_durable(centre.environment)
+    await api(bus, f"CONSUMER.DELETE.{durable.stream}.{durable.name}")
+    await declare_durable(bus, durable)
+
+    async def read_again() -> bool:
+        info = await api(bus, f"CONSUMER.INFO.{durable.stream}.{durable.name}")
+        return bool(info["delivered"]["consumer_seq"] and not info["num_pending"] and not info["num_ack_pending"])
+
+    await wait_until(read_again, "all commands came once more", timeout_s=60)
+    starts = {key_of(report) for report in centre.reports[told:] if report.state is AttemptState.STARTED}
+    assert starts <= {key_of(running)}, "what runs repeats its answer, nothing else has started"
+    assert set(centre.claims[claimed:]).isdisjoint({key_of(running)})
+    marker = await centre.offer(work(simulated_site))
+    await centre.until(marker, AttemptState.FINISHED)
+    assert len({report.started_at for report in centre.of(running, AttemptState.STARTED)}) == 1
+    assert not centre.of(running, AttemptState.FINISHED)
