@@ -136,6 +136,11 @@ class Stage:
         wish = request_v1.Cancel(operation=operation, by="ann", reason="no longer needed", force=force)
         await self._say(streams.INTENTS, subjects.intent("cancel", project), "intent", wish, operation)
 
+    async def document(self, kind: str, name: str, spec: dict[str, Any]) -> None:
+        body = json.dumps({"spec": spec}).encode()
+        entry = event_v1.CatalogueEntry(kind=kind, name=name, version=1, document=body, at=datetime.now(UTC))
+        await self._say(streams.CATALOGUE, subjects.catalogue(kind, name), "catalogue", entry)
+
     async def environment_says(self, event: str, body: Any) -> None:
         await self._say(streams.ENVIRONMENTS, subjects.environment(event, body.environment), "environment", body)
 

@@ -59,7 +59,7 @@ SERVICES: Final[dict[str, Grant]] = {
     ),
     "eligibility": Grant(writes=_operations("assessed", "waiting")),
     "ranking": Grant(
-        writes=_operations("decided", "preempted", "waiting"),
+        writes=(*_operations("decided", "preempted", "waiting"), subjects.catalogue("queue-control", "*")),
         answers=(subjects.ask("ranking", "plan"), subjects.ask("ranking", "replay")),
     ),
     "coordinator": Grant(

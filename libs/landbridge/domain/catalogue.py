@@ -5,7 +5,7 @@ which jurisdictions a region lies in). It is replaced as a whole when a document
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -47,12 +47,20 @@ ANYWHERE = Selection()
 EVERYBODY = Scope()
 
 
+class QueueControl(Part, frozen=True):
+    """What people decided about a queue, beside its document. `draining` is since when it takes nothing new."""
+
+    version: int = 0
+    paused: bool = False
+    draining: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Queue:
     """A line in which operations wait. `quota` and `borrow` by resource, cpu in millicores, memory in bytes.
 
     `weight` None: not stated. `ageing_ms` is the time of waiting that counts as one point of priority; 0: none does.
-    `draining` is when it was told to take nothing new; None: it was not.
+    `draining` is when it was told to take nothing new; None: it was not. `paused` is by its document or by a person.
     """
 
     name: str
@@ -71,6 +79,12 @@ class Queue:
     preempts: bool = False
     reclaim: Reclaim = Reclaim.NEVER
     draining: datetime | None = None
+    paused_by_document: bool = False
+
+    def controlled(self, control: QueueControl) -> "Queue":
+        """Return the queue as people have it, beside what its document says."""
+        paused = self.paused_by_document or control.paused
+        return replace(self, paused=paused, draining=control.draining)
 
     def priority_of(self, priority_class: str) -> int:
         """Return the priority of a class of this queue; of no class, or of one it does not know, the queue's own."""

@@ -113,6 +113,7 @@ def read_queue(name: str, version: int, document: Mapping[str, Any]) -> Queue:
         quota=_quantities(spec.quota),
         projects=spec.projects,
         paused=spec.paused,
+        paused_by_document=spec.paused,
         environments=spec.environments,
         parent=spec.parent,
         borrow=_quantities(spec.borrow),

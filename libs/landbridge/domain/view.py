@@ -23,10 +23,11 @@ from landbridge.domain.candidate import (
     LinkState,
     build_candidates,
 )
-from landbridge.domain.catalogue import Catalogue, build_catalogue
+from landbridge.domain.catalogue import Catalogue, Queue, QueueControl, build_catalogue
 from landbridge.domain.contract import Contract
 from landbridge.domain.contract_document import parse_contract
 from landbridge.domain.evidence import Evidence, claim_states
+from landbridge.domain.requirements import DEFAULT_QUEUE
 from landbridge.schema.wire import event_v1
 
 # Kinds of documents that deciding reads, with the name under which the catalogue keeps them.
@@ -44,6 +45,7 @@ _evidence = msgspec.json.Decoder(event_v1.EnvironmentEvidence)
 _link = msgspec.json.Decoder(event_v1.EnvironmentLink)
 _control = msgspec.json.Decoder(event_v1.EnvironmentControl)
 _entry = msgspec.json.Decoder(event_v1.CatalogueEntry)
+_queue_control = msgspec.json.Decoder(QueueControl)
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class View:
         self.catalogue_sequence = 0
         self._parts: dict[str, _Parts] = {}
         self._documents: dict[str, dict[str, Any]] = {section: {} for section, _ in _KINDS.values()}
+        self._controls: dict[str, QueueControl] = {}
         self._dirty: set[str] = set()
         self._catalogue_dirty = False
 
@@ -105,6 +108,8 @@ class View:
         """Take on one message of CATALOGUE; tell whether it matters. Raises like `apply_environment`."""
         self.catalogue_sequence = max(self.catalogue_sequence, sequence)
         entry = _entry.decode(body)
+        if entry.kind == "queue-control":
+            return self._apply_queue_control(entry)
         known = _KINDS.get(entry.kind)
         if known is None:
             return False
@@ -113,6 +118,15 @@ class View:
             self._documents[section].pop(entry.name, None)
         else:
             self._documents[section][entry.name] = read(entry.name, entry.version, msgspec.json.decode(entry.document))
+        self._catalogue_dirty = True
+        return True
+
+    def _apply_queue_control(self, entry: event_v1.CatalogueEntry) -> bool:
+        """Take on what people decided about a queue, unless something newer is known."""
+        known = self._controls.get(entry.name)
+        if known is not None and known.version >= entry.version:
+            return False
+        self._controls[entry.name] = _queue_control.decode(entry.document)
         self._catalogue_dirty = True
         return True
 
@@ -158,6 +172,10 @@ class View:
         self._catalogue_dirty = False
         contracts = [contract for parts in self._parts.values() for contract, _ in parts.versions]
         documents = {section: dict(sorted(known.items())) for section, known in self._documents.items()}
+        queues = documents["queues"]
+        for name, control in self._controls.items():
+            if name in queues or name == DEFAULT_QUEUE:
+                queues[name] = queues.get(name, Queue(name)).controlled(control)
         found = build_catalogue(contracts, **documents)
         if found == self.catalogue:
             return False

@@ -30,7 +30,7 @@ _TO_VERIFIER = re.compile(r"environments/[^/]+/join$|access(/|$)")
 _TO_INTAKE_READ = re.compile(r"documents(/|$)")
 _TO_ALERTING = re.compile(r"(alerts|silences)(/|$)")
 _TO_COORDINATOR = re.compile(
-    r"environments/[^/]+/(declare-dead|reconciliation|disconnection)$|operations/[^/]+/(override|move|ownership)$"
+    r"environments/[^/]+/(declare-dead|reconciliation|disconnection)$|operations/[^/]+/(override|move|queue|ownership)$"
     r"|(expiry|quarantine|recovery|audit)(/|$)"
 )
 _RECOVERY = re.compile(

@@ -3,19 +3,53 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Query, Request
 
 from landbridge.domain.decision_record import Placed, replay
 from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.problems import ProblemError
-from landbridge_ranking import questions, store
+from landbridge_ranking import controls, questions, store
 
 if TYPE_CHECKING:
     from landbridge_ranking.service import RankingService
 
 
+DryRun = Annotated[bool, Query(alias="dryRun")]
+
+
 def add_routes(app: FastAPI, service: "RankingService") -> None:
     """Add the routes. Any replica answers, from the tables."""
+    _questions(app, service)
+    _controls(app, service)
+
+
+def _controls(app: FastAPI, service: "RankingService") -> None:
+    Admin = Annotated[Principal, Depends(service.auth.require(Role.ADMIN))]  # noqa: N806 - a type
+    Operator = Annotated[Principal, Depends(service.auth.require(Role.OPERATOR))]  # noqa: N806 - a type
+
+    @app.post("/v1/ranking/queues/{queue}/{action}")
+    async def control(
+        principal: Admin, queue: str, action: str, request: Request, dry_run: DryRun = False
+    ) -> dict[str, Any]:
+        """Pause, resume or drain a queue. With `dryRun` only tell what it would do."""
+        if action not in list(controls.Action):
+            raise ProblemError(404, "Not found", f"expected pause, resume or drain, found {action!r}")
+        order = await controls.read_order(request, dry_run=dry_run)
+        wanted = controls.Action(action)
+        return await controls.act(service, wanted, queue, principal.name, order.reason, dry_run=dry_run)
+
+    @app.get("/v1/ranking/audit")
+    async def audit(
+        principal: Operator,  # noqa: ARG001
+        limit: Annotated[int, Query(ge=1, le=500)] = 50,
+        queue: str = "",
+    ) -> dict[str, Any]:
+        """Return what people decided about queues, the newest first."""
+        async with service.database.transaction(readonly=True) as tx:
+            return {"items": await controls.latest(tx, limit, queue)}
+
+
+def _questions(app: FastAPI, service: "RankingService") -> None:
     Viewer = Annotated[Principal, Depends(service.auth.require(Role.VIEWER))]  # noqa: N806 - a type
 
     @app.get("/v1/ranking/queues")

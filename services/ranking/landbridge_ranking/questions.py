@@ -33,6 +33,7 @@ def _queue(name: str, catalogue: Catalogue, waiting: int, held: dict[str, int]) 
         "name": name,
         "priority": document.priority if document is not None else 0,
         "paused": document.paused if document is not None else False,
+        "draining": document is not None and document.draining is not None,
         "waiting": waiting,
         "running": held.get(RUNNING, 0),
         "concurrency": document.concurrency if document is not None else None,

@@ -210,6 +210,42 @@ async def test_what_has_to_give_way_is_stopped_by_its_environment_and_waits_agai
     assert (await stage.ordered("a", "offer"))[-1].resume_from == "ck/manifest.json"
 
 
+async def test_what_waits_is_moved_to_another_queue_and_given_another_class_and_what_runs_is_not(
+    coordinator: CoordinatorService, stage: Stage, join: Join
+) -> None:
+    for queue, classes in (("fast", {"urgent": 90}), ("closed", {})):
+        spec = {"priorityClasses": classes, "projects": ["somebody-else"] if queue == "closed" else []}
+        await stage.document("queue", queue, spec)
+    await wait_until(lambda: not coordinator.core.queues.why_not("fast", "urgent", "any"), "queues are known")
+    a = await join("a")
+    operation = await stage.accept()
+    await stage.wait(operation, reason="quota")
+    await stage.until(operation, "queued")
+    path = f"operations/{operation}/queue"
+    assert "no queue nowhere" in (await decide(coordinator, path, 409, queue="nowhere"))["detail"]
+    assert "does not take project" in (await decide(coordinator, path, 409, queue="closed"))["detail"]
+    assert "no priority class idle" in (await decide(coordinator, path, 409, queue="fast", priority="idle"))["detail"]
+    await decide(coordinator, path, 422)
+    await decide(coordinator, path, queue="fast")
+    await decide(coordinator, path, priority="urgent")
+    await wait_until(lambda: _requeued(stage, operation, 2), "it is judged again twice")
+    bodies = [
+        msgspec.json.decode(msgspec.json.encode(item), type=event_v1.OperationRequeued)
+        for item in await stage.others(operation, "requeued")
+    ]
+    specs = [msgspec.json.decode(body.effective)["spec"] for body in bodies]
+    assert [(body.round, body.reason) for body in bodies] == [(2, "queue-changed"), (3, "priority-changed")]
+    assert [(spec.get("queue"), spec.get("priority")) for spec in specs] == [("fast", None), ("fast", "urgent")]
+    assert [item[0] for item in await audited(coordinator)] == ["queue-prioritise", "queue-move"]
+    await stage.decide([operation], "a", 3)
+    await a.run(operation)
+    assert "it is in a already" in (await decide(coordinator, path, 409, queue="fast"))["detail"]
+
+
+async def _requeued(stage: Stage, operation: str, number: int) -> bool:
+    return len(await stage.others(operation, "requeued")) == number
+
+
 async def test_a_move_waits_for_the_environment_then_wants_one_target_by_the_ordinary_rules(
     coordinator: CoordinatorService, stage: Stage, join: Join
 ) -> None:

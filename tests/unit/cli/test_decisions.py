@@ -52,6 +52,11 @@ OVERRIDE = ("release", ID, "--override")
 LIFT = ("hold", "lift")
 ADOPT = ("quarantine", "adopt", ID[:8])
 STOP = ("quarantine", "stop", ID[:8])
+PAUSE = ("queue", "pause", "training")
+RESUME = ("queue", "resume", "training")
+DRAIN = ("queue", "drain", "training")
+TO_QUEUE = ("queue", "move", ID, "--to", "fast")
+TO_CLASS = ("queue", "prioritise", ID, "--class", "urgent")
 PATHS = {
     DEAD: "/v1/environments/onprem-a/declare-dead",
     MOVE: f"/v1/operations/{ID}/move",
@@ -59,6 +64,11 @@ PATHS = {
     LIFT: "/v1/expiry/lift",
     ADOPT: f"/v1/quarantine/onprem-a/{ID}/1.2/adopt",
     STOP: f"/v1/quarantine/onprem-a/{ID}/1.2/stop",
+    PAUSE: "/v1/ranking/queues/training/pause",
+    RESUME: "/v1/ranking/queues/training/resume",
+    DRAIN: "/v1/ranking/queues/training/drain",
+    TO_QUEUE: f"/v1/operations/{ID}/queue",
+    TO_CLASS: f"/v1/operations/{ID}/queue",
 }
 every_decision = pytest.mark.parametrize("words", PATHS, ids=lambda words: " ".join(words[:2]))
 

@@ -28,6 +28,8 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     reason: str = ""
     environment: str = ""
     generation: int = 0
+    queue: str = ""
+    priority: str = ""
 
 
 class _RolledBackError(Exception):

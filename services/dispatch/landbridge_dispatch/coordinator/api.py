@@ -12,7 +12,7 @@ from fastapi import Depends, FastAPI, Query, Request
 from landbridge.domain.ownership.epochs import Epoch, parse_epoch
 from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.problems import ProblemError
-from landbridge_dispatch.coordinator import audit, declarations, diagnosing, lost, quarantine, unknown_work
+from landbridge_dispatch.coordinator import audit, declarations, diagnosing, lost, quarantine, requeueing, unknown_work
 from landbridge_dispatch.coordinator.acting import Outcome, read_order
 
 if TYPE_CHECKING:
@@ -103,6 +103,13 @@ def _operations(app: FastAPI, service: "CoordinatorService") -> None:
     ) -> Outcome:
         order = await read_order(request, dry_run=dry_run)
         return await declarations.move(service.core, str(operation), principal, order, dry_run=dry_run)
+
+    @app.post("/v1/operations/{operation}/queue")
+    async def requeue(
+        operation: UUID, request: Request, dry_run: DryRun = False, principal: Principal = operator
+    ) -> Outcome:
+        order = await read_order(request, dry_run=dry_run)
+        return await requeueing.requeue(service.core, str(operation), principal, order, dry_run=dry_run)
 
 
 def _quarantine(app: FastAPI, service: "CoordinatorService") -> None:

@@ -27,6 +27,7 @@ from landbridge.store import ContentionError, Database, StoreError, Tx
 from landbridge_dispatch.coordinator import environments
 from landbridge_dispatch.coordinator.declared import Specifications
 from landbridge_dispatch.coordinator.measures import alarms, links
+from landbridge_dispatch.coordinator.queues_known import Queues
 from landbridge_dispatch.coordinator.session import Session
 from landbridge_dispatch.coordinator.verdicts import Verdicts
 
@@ -47,6 +48,7 @@ class Core:
         self.timing = timing
         self.specifications = Specifications()
         self.verdicts = Verdicts()
+        self.queues = Queues()
         self.generation = 1
         self.recovering = False
         """Whether the centre was restored and has not seen all inventories. Once False it stays False."""

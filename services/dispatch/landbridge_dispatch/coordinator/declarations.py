@@ -64,7 +64,7 @@ async def declare_dead(core: Core, name: str, by: str, reason: str, *, dry_run: 
     return outcome
 
 
-async def _owned(core: Core, tx: Tx, operation: str, principal: Principal) -> tuple[Any, Any]:
+async def owned(core: Core, tx: Tx, operation: str, principal: Principal) -> tuple[Any, Any]:
     """Lock the environment, then the operation, of somebody who may act on it. Raises ProblemError 404 or 403."""
     where = await tx.fetchrow("select environment, project from operation where id = $1::uuid", operation)
     if where is None or not principal.sees(where["project"]):
@@ -80,7 +80,7 @@ async def override(core: Core, operation: str, principal: Principal, reason: str
     """Free one operation although its old placement may still run."""
 
     async def work(tx: Tx) -> tuple[Outcome, Sequence[Outbound]]:
-        session, leases = await _owned(core, tx, operation, principal)
+        session, leases = await owned(core, tx, operation, principal)
         before = session.state(operation)
         if before.placement not in OWNED:
             detail = f"operation {operation} is {before.phase.value}: no environment holds it, there is nothing to free"
@@ -126,7 +126,7 @@ async def move(core: Core, operation: str, principal: Principal, order: Order, *
         raise ProblemError(404, "Not found", f"no environment {to!r} is registered; there are: {known}")
 
     async def work(tx: Tx) -> tuple[Outcome, Sequence[Outbound]]:
-        session, leases = await _owned(core, tx, operation, principal)
+        session, leases = await owned(core, tx, operation, principal)
         before = session.state(operation)
         why = why_not_move(before, to) or await _not_allowed(tx, operation, to)
         if why:

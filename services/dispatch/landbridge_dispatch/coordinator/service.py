@@ -70,6 +70,7 @@ class CoordinatorService(Service):
             ("link", verdicts.apply_link),
         ):
             self.follow(kind, streams.ENVIRONMENTS, subjects.environment(kind, subjects.ANY), apply)
+        self.follow("queues", streams.CATALOGUE, subjects.catalogue("queue", subjects.ANY), self.core.queues.apply)
         self.follow_access()
         if self.own.begin_generation:
             await begin_generation(self.core, self.own.begin_generation)
