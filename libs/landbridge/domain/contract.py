@@ -183,7 +183,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """One version of an environment's claims."""
+    """One version of an environment's claims. `support_ends` is the first moment without support."""
 
     environment: str
     version: int
@@ -203,6 +203,7 @@ class Contract:
     carbon_source: str = ""
     availability: float | None = None
     start_within_ms: int | None = None
+    support_ends: datetime | None = None
 
 
 def quantity(resource: str, text: str | int) -> int:

@@ -1,6 +1,7 @@
 """Read an environment contract's document into the values that deciding works with."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from landbridge.domain.contract import (
     Runtime,
     Storage,
     Window,
+    as_date,
     quantity,
 )
 
@@ -73,6 +75,10 @@ class _Link(_Part, frozen=True):
     encrypted: bool | None = None
 
 
+class _Support(_Part, frozen=True):
+    until: str = ""
+
+
 class _Objectives(_Part, frozen=True):
     availability: str = ""
     start_within: str = ""
@@ -92,6 +98,7 @@ class _Spec(_Part, frozen=True):
     links: dict[str, _Link] = {}
     maintenance: tuple[Window, ...] = ()
     objectives: _Objectives = _Objectives()
+    support: _Support = _Support()
     accepts: Accepts = Accepts()
 
 
@@ -103,6 +110,11 @@ class _Metadata(_Part, frozen=True):
 class _Document(_Part, frozen=True):
     metadata: _Metadata
     spec: _Spec = _Spec()
+
+
+def _day_after(text: str) -> datetime | None:
+    last = as_date(text)
+    return last + timedelta(days=1) if last is not None else None
 
 
 def parse_contract(document: bytes | Mapping[str, Any]) -> Contract:
@@ -135,6 +147,7 @@ def parse_contract(document: bytes | Mapping[str, Any]) -> Contract:
         carbon_source=spec.carbon.source,
         availability=float(units.parse_percentage(availability) / Decimal(100)) if availability else None,
         start_within_ms=_optional(spec.objectives.start_within, units.parse_duration),
+        support_ends=_day_after(spec.support.until),
     )
 
 

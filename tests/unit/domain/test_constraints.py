@@ -334,8 +334,22 @@ CASES: list[Case] = [
     ("link", "satisfied", JOB, PLAIN, []),
     ("link", "violated", JOB, an_environment(link=connected(state=LinkState.LOST)), [("control-lost", NOT_NOW)]),
     ("link", "violated", JOB, an_environment(link=connected(state=LinkState.RECONCILING)), [("reconciling", NOT_NOW)]),
+    ("support", "boundary", JOB, an_environment(support={"until": "2026-11-30"}), []),
+    ("support", "unknown", JOB, an_environment(support={"reason": "no end is known"}), []),
+    ("support", "violated", JOB, an_environment(support={"until": "2026-11-29"}), [("support-ended", MISCONFIGURED)]),
     ("link", "unknown", JOB, an_environment(link=Link()), [("never-connected", NOT_NOW)]),
 ]  # fmt: skip
+
+
+def test_an_environment_is_supported_to_the_end_of_its_last_day() -> None:
+    site = an_environment(support={"until": "2026-11-30"})
+    end = NOW.replace(hour=0) + timedelta(days=1)
+    [rule] = [each for each in CONSTRAINTS if each.name == "support"]
+    assert rule.holds_until(JOB.requirements, site, NOW) == end
+    assert rule.holds_until(JOB.requirements, site, end) is None
+    assert not judged_by("support", JOB, site, end - timedelta(seconds=1))
+    assert [found.reason for found in judged_by("support", JOB, site, end)] == ["support-ended"]
+
 
 WINDOW = {"rrule": "FREQ=WEEKLY;BYDAY=MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "duration": "2h"}
 MAINTENANCE = an_environment(maintenance=[WINDOW])

@@ -29,6 +29,7 @@ from landbridge.domain.constraints.residency import Residency
 from landbridge.domain.constraints.runtime_form import RuntimeForm
 from landbridge.domain.constraints.security_tier import SecurityTier
 from landbridge.domain.constraints.site_policy import SitePolicy
+from landbridge.domain.constraints.support import Support
 from landbridge.domain.constraints.workload_type import WorkloadType
 
 # Groups of rules that ask operations for the same sort of thing, so that answers are shared by many operations: who may
@@ -51,7 +52,7 @@ GROUPS: Final[tuple[tuple[Constraint, ...], ...]] = (
     (Residency(), SecurityTier(), ModelLicence(), DataMovement(), Connections()),
     (Hardware(), Compute()),
     (ComputeEvidence(), Evidence(), DispatcherFeatures(), ContractPhase(), Control(), Link()),
-    (Deadline(), Maintenance()),
+    (Deadline(), Maintenance(), Support()),
 )
 
 # The order of violations follows.

@@ -659,6 +659,14 @@ _STATE: Final = (
         "state the size of the inputs, and the bandwidth in {environment}'s contract",
     ),
     Reason(
+        "support",
+        "support-ended",
+        _WRONG,
+        "an environment that is supported",
+        "its support ended <time>",
+        "have {environment}'s owner register a contract with a later support.until, or use another environment",
+    ),
+    Reason(
         "maintenance",
         "in-maintenance",
         _NOT_NOW,
