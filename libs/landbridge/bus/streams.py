@@ -98,7 +98,8 @@ TERMINAL: Final = ("completed", "failed", "cancelled")
 
 DURABLES: Final[tuple[DurableSpec, ...]] = (
     DurableSpec(SUBMISSIONS, "intake", (subjects.submit("*"),)),
-    DurableSpec(OPERATIONS, "eligibility", _events("accepted", "requeued", *TERMINAL)),
+    # No `completed`: what ran to its end was placed, and waits for no verdict.
+    DurableSpec(OPERATIONS, "eligibility", _events("accepted", "requeued", "failed", "cancelled")),
     DurableSpec(OPERATIONS, "ranking", _events("assessed", "freed", "requeued", *TERMINAL)),
     DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided", "preempted")),
     DurableSpec(INTENTS, "coordinator", (subjects.intent("cancel", "*"),)),

@@ -14,7 +14,7 @@ from landbridge_eligibility.deciding import Deciding
 from landbridge_eligibility.handlers import EligibilityHandler
 from landbridge_eligibility.reassess import Reassessment
 
-EVENTS: Final = ("accepted", "requeued", "completed", "failed", "cancelled")
+EVENTS: Final = ("accepted", "requeued", "failed", "cancelled")
 
 SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
