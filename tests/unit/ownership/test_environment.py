@@ -245,8 +245,25 @@ def test_nothing_is_claimed_without_the_right_to_start() -> None:
     assert environment.tell(Offer(ONE, claim_by=20_000)) == ()
     environment.lease = HeldLease(term=3, valid_until=30_000, may_start=True)
     assert environment.tell(LeaseGranted()) == (Claim(ONE, 3),)
+
+
+def test_an_offer_that_has_lapsed_is_not_claimed_for_the_first_time() -> None:
+    environment = Environment()
+    environment.lease = HeldLease(term=3, valid_until=30_000, may_start=False)
+    environment.tell(Offer(ONE, claim_by=20_000))
+    environment.lease = HeldLease(term=3, valid_until=30_000, may_start=True)
     environment.now = 20_001
 
+    assert environment.tell(LeaseGranted()) == ()
+
+
+def test_what_was_claimed_is_claimed_again_until_it_is_answered_however_late() -> None:
+    environment = Environment()
+    assert environment.tell(Offer(ONE, claim_by=20_000)) == (Claim(ONE, 3),)
+    environment.now = 25_000  # the grant is lost: the centre counts it as ours, and nobody else asks
+
+    assert environment.tell(LeaseGranted()) == (Claim(ONE, 3),)
+    assert environment.tell(ClaimRefused(ONE, "superseded")) == ()
     assert environment.tell(LeaseGranted()) == ()
 
 

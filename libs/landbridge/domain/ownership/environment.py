@@ -73,7 +73,8 @@ def _offer(state: HeldOperation, offer: Offer, context: Context) -> Decision:
     if not context.rules.two_phase:
         occupied = proceed(replace(state, granted=offer.epoch, granted_term=lease.term), context)
         return Decision(occupied.state, effects + occupied.effects)
-    return Decision(state, effects + claim_offer(state, context))
+    claiming = claim_offer(state, context)
+    return Decision(claiming.state, effects + claiming.effects)
 
 
 def _granted(state: HeldOperation, grant: Granted, context: Context) -> Decision:
@@ -92,7 +93,7 @@ def _granted(state: HeldOperation, grant: Granted, context: Context) -> Decision
             return Decision(state)  # a reply from the past: its grant is void here
         return give_back(state, grant.epoch, "not-expected", context)
     if grant.term != lease.term:
-        return Decision(state, claim_offer(state, context))  # our term has moved on: ask again in the new one
+        return claim_offer(state, context)  # our term has moved on: ask again in the new one
     return proceed(replace(state, granted=grant.epoch, granted_term=grant.term), context)
 
 
@@ -177,7 +178,8 @@ def _lease_granted(state: HeldOperation, _message: LeaseGranted, context: Contex
         proceeding = proceed(state, context)
         return Decision(proceeding.state, effects + proceeding.effects)
     if state.granted is None:
-        effects += claim_offer(state, context)
+        claiming = claim_offer(state, context)
+        state, effects = claiming.state, effects + claiming.effects
     return Decision(state, effects)
 
 

@@ -85,6 +85,8 @@ class HeldOperation(msgspec.Struct, frozen=True, kw_only=True):
     offered: Epoch | None = None
     claim_by: int = 0
     """Boot-clock time after which an unclaimed offer is forgotten; 0 = no limit."""
+    claimed: Epoch | None = None
+    """Claimed at least once: the centre may have granted it, and the answer may be lost, until an answer is here."""
     granted: Epoch | None = None
     """Granted, but waiting until a lower epoch is gone or the slot is occupied."""
     granted_term: int = 0

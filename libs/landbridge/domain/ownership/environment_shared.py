@@ -132,12 +132,15 @@ def stop_lower(state: HeldOperation, epoch: Epoch) -> tuple[HeldOperation, tuple
     return state, effects
 
 
-def claim_offer(state: HeldOperation, context: Context) -> tuple[Effect, ...]:
-    """Claim what is offered, if the lease allows starting and the offer still stands by our own clock."""
-    stands = state.claim_by == 0 or context.now <= state.claim_by
+def claim_offer(state: HeldOperation, context: Context) -> Decision:
+    """Claim what is offered, if the lease allows starting and the offer still stands by our own clock.
+
+    What was claimed before is claimed again however late: its grant may be lost, and then nobody else would ask.
+    """
+    stands = state.claim_by == 0 or context.now <= state.claim_by or state.claimed == state.offered
     if state.offered is None or not stands or not context.lease.allows_start(context.now):
-        return ()
-    return (Claim(state.offered, context.lease.term),)
+        return Decision(state)
+    return Decision(replace(state, claimed=state.offered), (Claim(state.offered, context.lease.term),))
 
 
 def proceed(state: HeldOperation, context: Context) -> Decision:
@@ -151,5 +154,5 @@ def proceed(state: HeldOperation, context: Context) -> Decision:
     if state.granted_term != context.lease.term:
         # Granted in a term that is over while a lower epoch was stopping: claim again.
         state = replace(state, granted=None, offered=epoch, claim_by=0)
-        return Decision(state, claim_offer(state, context))
+        return claim_offer(state, context)
     return Decision(state, (OccupySlot(epoch, state.granted_term),))
