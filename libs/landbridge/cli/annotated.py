@@ -61,7 +61,10 @@ def _dump(value: object, *, flow: bool) -> str:
             return True
 
     def text(dumper: Any, value: str) -> Any:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+        # Empty lines at the end of a block would be lost with those that part entries.
+        block = value.strip("\n") and not value.endswith("\n\n")
+        style = None if "\n" not in value else "|" if block else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)
     dumped: str = yaml.dump(

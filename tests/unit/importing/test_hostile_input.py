@@ -105,6 +105,7 @@ def test_the_bounds_are_those_of_our_own_documents(name: str) -> None:
         ("polyaxon", {"kind": "component", "run": {"kind": "job", "container": {"args": ["{{ a }}" * 20] * 1_500}}}),
         ("polyaxon", {"kind": "operation", "params": {f"p{i}": 1 for i in range(4_900)}}),
         ("polyaxon", {"kind": "operation", "tags": [f"t{i}" for i in range(4_900)]}),
+        ("polyaxon", {"kind": "component", "inputs": [{"name": f"i{i}", "type": "int", "x": 1} for i in range(1_200)]}),
     ],
     ids=lambda value: value if isinstance(value, str) else next(iter(value)),
 )

@@ -1,5 +1,6 @@
 """Names that people give for what a file names physically, and what makes an import valid."""
 
+import json
 from typing import Any
 
 import pytest
@@ -89,3 +90,16 @@ def test_a_format_that_is_not_clear_can_be_said() -> None:
     assert isinstance(unclear, Refusal)
     assert isinstance(told, Imported)
     assert told.operation["spec"]["resources"]["requests"] == {"cpu": "4"}
+
+
+def test_a_secret_in_an_address_is_not_repeated() -> None:
+    body = b"""
+run: x
+workdir: {url: "https://robot:glpat-abcdefghij1234567890@git.acme.example/a.git", ref: main}
+file_mounts: {/a: "https://robot:hunter2secretpassword@store.acme.example/data"}
+"""
+    found = imported(body)
+
+    assert "glpat-" not in json.dumps(found.members())
+    assert "hunter2" not in json.dumps(found.members())
+    assert {each.found for each in found.unmapped if each.source[0] != "run"} >= {"(hidden)"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from landbridge.domain.documents.credentials import shown
+from landbridge.domain.documents.credentials import HIDDEN, credential_in, shown
 from landbridge.domain.documents.kinds import API_VERSION
 from landbridge.domain.documents.places import Path, path_text
 from landbridge.domain.documents.walk import at
@@ -28,6 +28,8 @@ class Sheet:
         self.mapped: list[Mapped] = []
         self.unmapped: list[Unmapped] = []
         self.used: set[str] = set()
+        self.numbers: dict[str, int] = {}
+        """By name: the number with which it was last free, for entries of the same name."""
         self._names = names
         self._open = dict.fromkeys(leaves(value))
 
@@ -82,13 +84,18 @@ class Sheet:
 
     def note(self, source: Path, target: Path, note: str = "") -> None:
         """Tick a field off as mapped to a value that is set elsewhere."""
-        self.mapped.append(Mapped(source, target, note))
+        self.mapped.append(Mapped(source, target, HIDDEN if credential_in(note) else note))
         self._tick(source)
 
     def leave(self, source: Path, left: Left, *, found: str | None = None, answer: str = "") -> None:
         """Tick a field, or a part of it, off as not mapped."""
         if found is None:
             found = "" if left.why is Why.SECRET else _shown(at(self.value, *source))
+        if credential_in(found) or credential_in(answer):
+            # Such as the address of a repository with a token in it. Neither may be repeated.
+            found, answer = HIDDEN, ""
+        if credential_in(left.reason) or credential_in(left.advice):
+            left = Left(left.why, HIDDEN, "take the secret out of the file first")
         self.unmapped.append(Unmapped(source, left, found, answer))
         self._tick(source)
 
@@ -130,8 +137,9 @@ class Sheet:
     def _highest(self, source: Path) -> Iterator[Path]:
         """Yield the highest paths below which nothing is accounted for, and which cover all open leaves."""
         told: set[Path] = set()
-        closed = {leaf[:size] for leaf in leaves(self.value) if leaf not in self._open for size in range(len(leaf))}
-        for leaf in leaves(at(self.value, *source), source):
+        below = list(leaves(at(self.value, *source), source))
+        closed = {leaf[:size] for leaf in below if leaf not in self._open for size in range(len(source), len(leaf))}
+        for leaf in below:
             if leaf not in self._open:
                 continue
             path = leaf

@@ -109,7 +109,9 @@ def _entry_name(sheet: Sheet, text: str) -> str:
     """Return a name for an input or output, made of the end of a path, that is still free."""
     parts = [part for part in text.rstrip("/").split("/") if part]
     base = suggest_name(parts[-1] if parts else "data") or "data"
-    taken = {*(sheet.drafted("spec", "inputs") or ()), *(sheet.drafted("spec", "outputs") or ())}
-    return next(
-        name for number in range(1, 10_000) if (name := base if number == 1 else f"{base}-{number}") not in taken
-    )
+    inputs, outputs = sheet.drafted("spec", "inputs") or {}, sheet.drafted("spec", "outputs") or {}
+    number = sheet.numbers.get(base, 1)
+    while (name := base if number == 1 else f"{base[:56]}-{number}") in inputs or name in outputs:
+        number += 1
+    sheet.numbers[base] = number
+    return name
