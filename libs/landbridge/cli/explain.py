@@ -118,9 +118,9 @@ def _goes(plan: Mapping[str, Any]) -> str:
 
 def _turn(now: Mapping[str, Any]) -> list[tuple[str, Any]]:
     place, forecast = now.get("place") or {}, now.get("forecast") or {}
-    waits = bool(now.get("waits")) or (place.get("length") or 0) > 1
+    queued = f"{place.get('place')} of {place.get('length')} in queue {now.get('queue')}" if now.get("waits") else ""
     return [
-        ("Place", f"{place.get('place')} of {place.get('length')} in queue {now.get('queue')}" if waits else ""),
+        ("Place", queued),
         ("When", forecast.get("text")),
     ]
 

@@ -129,7 +129,8 @@ def _waits(now: Json) -> str:
 def _turn(now: Json) -> list[str]:
     """Return the place in the queue and the forecast, in sentences."""
     place, text = now.get("place") or {}, str((now.get("forecast") or {}).get("text") or "")
-    found = [f"Place {place['place']} of {place['length']} in queue {now.get('queue', '')}."] if place else []
+    queued = bool(place and now.get("waits"))
+    found = [f"Place {place['place']} of {place['length']} in queue {now.get('queue', '')}."] if queued else []
     return [*found, f"{text[:1].upper()}{text[1:]}."] if text else found
 
 

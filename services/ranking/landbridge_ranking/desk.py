@@ -87,6 +87,11 @@ class Desk:
         self._soiled = True
         self._turn.release()
 
+    @property
+    def settled(self) -> bool:
+        """Whether memory says what the tables say: not before they were read, nor after a turn that was not kept."""
+        return not self._soiled
+
     def soil(self) -> None:
         """Have everything read again: it is not known what the tables say."""
         self._soiled = True

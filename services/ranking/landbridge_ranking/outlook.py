@@ -102,14 +102,16 @@ def told(
     assessment: Assessment,
     likely_one: Mapping[str, Any] | None,
     *,
-    busy: int,
+    blind: str,
 ) -> dict[str, Any]:
-    """Return when it may start, as numbers and as a sentence that says how sure that is."""
+    """Return when it may start, as numbers and as a sentence that says how sure that is.
+
+    `blind` is why nobody looked `ahead`, if nobody did.
+    """
     if assessment.outlook is not Outlook.ELIGIBLE:
         return _nowhere(assessment)
     if ahead is None:
-        text = f"too many operations wait ({busy}) to look ahead" if busy else "it holds its place"
-        return {"admission": None, "start": None, "text": text}
+        return {"admission": None, "start": None, "text": blind}
     where = str(likely_one["environment"]) if likely_one is not None else ""
     delay, staging = _measurement(plan, where, _DELAY), _measurement(plan, where, _STAGING)
     admission = None

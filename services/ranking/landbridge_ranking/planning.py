@@ -5,8 +5,8 @@ that of the admission's own passes on a copy. Nothing is changed by asking.
 """
 
 import asyncio
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from landbridge.domain.eligibility import evaluate_eligibility
@@ -26,10 +26,21 @@ if TYPE_CHECKING:
     from landbridge.runtime.clock import Clock
     from landbridge_ranking.desk import Desk
 
+# Many who look at one page ask the same; as long as nothing has changed they get the same answer so long.
+KEPT_FOR: Final = timedelta(seconds=3)
+MOST_KEPT: Final = 500
 # Copying more than this to look ahead would cost more than the answer is worth.
 MOST_WAITING: Final = 20_000
 # The id of an operation that is not submitted: equals are told apart by it, so the place among them is not certain.
 NOBODY: Final = str(UUID(int=0))
+
+
+class _Kept(NamedTuple):
+    """An answer, when it was made, and of which state."""
+
+    stamp: tuple[object, ...]
+    at: datetime
+    answer: dict[str, Any]
 
 
 class Planner:
@@ -39,6 +50,7 @@ class Planner:
         self._desk = desk
         self._clock = clock
         self._one = asyncio.Semaphore(1)  # looking ahead takes a processor; askers take turns
+        self._kept: dict[tuple[str, str], _Kept] = {}
 
     async def plan(self, requirements: bytes, operation: str = "") -> dict[str, Any]:
         """Return the answer as JSON has it. Raises msgspec.MsgspecError for requirements that cannot be read."""
@@ -49,11 +61,25 @@ class Planner:
             asked = from_class_body(requirements)
             if bucket is not None and bucket.key in desk.book:
                 asked = desk.book[bucket.key].requirement_class  # as its round has it
+            stamp = self._stamp()
+            kept = self._kept.get((asked.key, operation))
+            if kept is not None and kept.stamp == stamp and now - kept.at < KEPT_FOR:
+                return kept.answer
             entry, assessment = self._judge(asked, now)
             plan = desk.book.plan_of(entry)
             misses = near_misses(asked.requirements, assessment.verdicts, desk.book.view.candidates, now)
             ahead = await self._look_ahead(asked, plan, operation, assessment, now)
-            return self._answer(assessment, plan, misses, ahead, operation)
+            answer = self._answer(assessment, plan, misses, ahead, operation)
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[asked.key, operation] = _Kept(stamp, now, answer)
+            return answer
+
+    def _stamp(self) -> tuple[object, ...]:
+        """Name the state that an answer rests on."""
+        desk, view = self._desk, self._desk.book.view
+        held = len(desk.admission.ledger)
+        return view.revision, view.shape_revision, desk.next_position, len(desk.waiting), held, desk.settled
 
     def _judge(self, asked: RequirementClass, now: datetime) -> tuple[Entry, Assessment]:
         view = self._desk.book.view
@@ -75,10 +101,10 @@ class Planner:
     async def _look_ahead(
         self, asked: RequirementClass, plan: Plan, operation: str, assessment: Assessment, now: datetime
     ) -> Forecast | None:
-        """Run the passes ahead; None where it holds a place, may run nowhere, or too many wait to look."""
+        """Run the passes ahead; None where it holds a place, may run nowhere, or nobody can look: see `_blind`."""
         desk = self._desk
         held = bool(operation) and desk.admission.ledger.held_by(operation) is not None
-        if held or assessment.outlook is not Outlook.ELIGIBLE or len(desk.waiting) > MOST_WAITING:
+        if held or not desk.settled or assessment.outlook is not Outlook.ELIGIBLE or len(desk.waiting) > MOST_WAITING:
             return None
         joining = None
         if not operation or desk.admission.bucket_of(operation) is None:
@@ -113,9 +139,17 @@ class Planner:
             "nearestMiss": outlook.nearest(misses) if assessment.outlook is not Outlook.ELIGIBLE else None,
             "place": self._place(plan, operation),
             "waits": outlook.waits(ahead),
-            "forecast": outlook.told(ahead, plan, assessment, likely, busy=len(self._desk.waiting)),
+            "forecast": outlook.told(ahead, plan, assessment, likely, blind=self._blind(operation)),
             "inputs": dict(assessment.inputs),
         }
+
+    def _blind(self, operation: str) -> str:
+        """Return why there is no forecast."""
+        if operation and self._desk.admission.ledger.held_by(operation) is not None:
+            return "it holds its place"
+        if not self._desk.settled:
+            return "who waits and what is held is being read from the tables; ask again in a moment"
+        return f"{len(self._desk.waiting)} operations wait: too many to look ahead"
 
     def _place(self, plan: Plan, operation: str) -> dict[str, Any] | None:
         """Return the place in the queue by priority, then arrival; fair sharing may let others go first."""

@@ -39,7 +39,7 @@ async def until_known(ranking: RankingService, *names: str, queue: str = "traini
         ranking.book.settle()
         view = ranking.book.view
         read = all(name in view.candidates and view.candidates[name][0].link.features for name in names)
-        return read and (not queue or queue in view.catalogue.queues)
+        return read and ranking.desk.settled and (not queue or queue in view.catalogue.queues)
 
     await wait_until(known, f"ranking knows {names}")
 
@@ -131,6 +131,31 @@ async def test_a_pause_is_seen_at_once_also_when_nothing_waits(world: World, dec
     found = await planned(bus)
     assert (found["eligible"], found["condition"]) == (False, "not-now")
     assert "landbridge env resume onprem-a" in found["nearestMiss"]["change"]["text"]
+
+
+async def test_while_the_ledger_is_not_read_no_place_is_promised(world: World, deciders: Deciders, bus: Bus) -> None:
+    await world.document("queue", "training")
+    await world.environment()
+    await until_known(deciders[1], "onprem-a")
+    deciders[1].desk.soil()
+    found = await planned(bus)
+    assert found["eligible"] is True
+    assert found["forecast"]["admission"] is None
+    assert "being read" in found["forecast"]["text"]
+
+
+async def test_the_same_question_about_the_same_state_is_worked_out_once(
+    world: World, deciders: Deciders, bus: Bus
+) -> None:
+    await world.document("queue", "training")
+    await world.environment()
+    await until_known(deciders[1], "onprem-a")
+    first = await planned(bus)
+    assert (await planned(bus))["at"] == first["at"]
+    assert (await planned(bus, resources={"requests": {"cpu": "3"}}))["at"] != first["at"]
+    [operation] = await world.accept()
+    await world.until_placed([operation])
+    assert (await planned(bus))["at"] != first["at"]
 
 
 async def test_a_decision_is_made_again_and_gives_the_same(

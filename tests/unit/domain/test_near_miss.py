@@ -16,6 +16,7 @@ from landbridge.domain.near_miss import Change, NearMiss, changes, near_misses
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.violation import Kind, Violation
 from support.deciding import CONNECTED, NOW, a_catalogue, a_contract, an_environment, an_operation, merged, proof
+from unit.domain.test_constraints import CASES, Case
 
 GANGS = replace(CONNECTED, features=CONNECTED.features | {"type.distributed-job"})
 GPUS = {"gpu-80gb": {"count": 16, "perNode": 8, "memory": "80Gi", "precision": ["bf16"], "interconnect": "nvlink"}}
@@ -187,3 +188,17 @@ def test_the_nearest_is_the_one_that_may_pass_by_itself_then_the_one_a_single_ch
     found = near_misses(operation.requirements, verdicts, candidates, NOW)
     assert [miss.verdict.environment for miss in found] == ["c-paused", "b-smaller", "a-far"]
     assert [miss.change is not None for miss in found] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{'-'.join(c for c, _ in case[4]) or 'ok'}"
+)
+def test_for_whatever_a_rule_has_against_an_environment_something_is_told_that_helps(case: Case) -> None:
+    _, _, operation, environment, _ = case
+    verdict = judge(operation.requirements, environment, CONSTRAINTS, NOW)
+    if verdict.is_eligible:
+        return
+    found = changes(operation.requirements, environment, verdict, NOW)
+    assert found, [str(violation) for violation in verdict.violations]
+    assert all(each.text for each in found)
+    assert len(found) <= len({violation.constraint for violation in verdict.violations})
