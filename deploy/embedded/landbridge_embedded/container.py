@@ -37,6 +37,7 @@ from landbridge_embedded.services import (
 PORT = 8080
 _NATS_PORT = 4222
 _MONITOR_PORT = 8222
+_LEAF_PORT = 7422
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ def make_state(data: DataDirectory) -> None:
         port=_NATS_PORT,
         monitor_port=_MONITOR_PORT,
         host="0.0.0.0",  # noqa: S104 - inside the network of the containers; nothing is published
+        leaf_port=_LEAF_PORT,
     )
     broker.port, broker.monitor_port = _NATS_PORT, _MONITOR_PORT
     write_private(data.root / "nats" / "nats.conf", broker.config())

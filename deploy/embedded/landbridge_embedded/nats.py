@@ -40,6 +40,8 @@ class NatsServer:
         self._max_payload_bytes = max_payload_bytes
         self._host = host
         self.leaf_port = leaf_port
+        self.leaf_files = ("", "")
+        """Certificate and key for sites; empty: no TLS, which is for loopback and networks of your own."""
         self._name, self.cluster = name, cluster
         self._started = False
         self.child = Child("nats-server", (), root.resolve() / "logs" / "nats.log", signal.SIGTERM)
@@ -84,6 +86,8 @@ class NatsServer:
             sync=self._sync,
             max_payload_bytes=self._max_payload_bytes,
             leaf_listen=f"{self._host}:{self.leaf_port}" if self.leaf_port else "",
+            leaf_cert=self.leaf_files[0],
+            leaf_key=self.leaf_files[1],
             cluster=self.cluster,
         )
         return centre_config(settings)

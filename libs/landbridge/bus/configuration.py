@@ -29,7 +29,10 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True)
 class CentreSettings:
-    """One server of the centre. `accounts`: who is who, as text of the configuration. `leaf_listen`: for sites."""
+    """One server of the centre. `accounts`: who is who, as text of the configuration. `leaf_listen`: for sites.
+
+    `leaf_cert` and `leaf_key`: files with which it shows sites who it is; empty: no TLS.
+    """
 
     accounts: str
     name: str = "landbridge"
@@ -40,6 +43,8 @@ class CentreSettings:
     sync: str = "always"
     max_payload_bytes: int = MAX_PAYLOAD_BYTES
     leaf_listen: str = ""
+    leaf_cert: str = ""
+    leaf_key: str = ""
     cluster: ClusterSettings | None = None
 
 
@@ -56,7 +61,9 @@ def centre_config(settings: CentreSettings) -> str:
         f"jetstream {{ {jetstream} }}",
     ]
     if settings.leaf_listen:
-        lines.append(f"leafnodes {{ listen: {_text(settings.leaf_listen)}, no_advertise: true }}")
+        files = f"cert_file: {_text(settings.leaf_cert)}, key_file: {_text(settings.leaf_key)}"
+        tls = f", tls {{ {files} }}" if settings.leaf_cert else ""
+        lines.append(f"leafnodes {{ listen: {_text(settings.leaf_listen)}, no_advertise: true{tls} }}")
     if settings.cluster is not None:
         lines.append(_cluster(settings.cluster))
     return "\n".join([*lines, settings.accounts, ""])

@@ -17,9 +17,9 @@ DEFAULT_SITE_BYTES: Final = 2 * streams.GIB
 DURABLE: Final = DurableSpec(SITE_COMMANDS, "dispatcher", (), description="what the dispatcher has not carried out")
 PAGE: Final = 500
 PAGE_BYTES: Final = 8 * 1024 * 1024
+STREAM_NOT_FOUND: Final = 10059
 _KEEP_S: Final = 14 * DAY_S
 _NS: Final = 1_000_000_000
-_NOT_FOUND: Final = 10059
 _REMEMBERED_S: Final = 120.0
 
 
@@ -40,7 +40,7 @@ async def _declare(bus: Bus, wanted: dict[str, Any]) -> None:
     try:
         found: dict[str, Any] = (await api(bus, f"STREAM.INFO.{name}"))["config"]
     except ApiError as error:
-        if error.code != _NOT_FOUND:
+        if error.code != STREAM_NOT_FOUND:
             raise
         await api(bus, f"STREAM.CREATE.{name}", wanted)
         return

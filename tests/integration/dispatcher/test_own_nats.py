@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -194,7 +195,7 @@ async def test_commands_of_the_cut_are_carried_out_afterwards(own: OwnSite) -> N
     await own.centre.until(offered, AttemptState.FINISHED, timeout_s=40)
 
 
-@pytest.mark.parametrize("what", ["dispatcher", "site nats"])
+@pytest.mark.parametrize("what", ["dispatcher", "site nats", "site nats and its disk"])
 async def test_what_waits_survives_a_crash_at_the_site(own: OwnSite, what: str) -> None:
     await own.start()
     await own.centre.until_connected()
@@ -212,6 +213,8 @@ async def test_what_waits_survives_a_crash_at_the_site(own: OwnSite, what: str) 
         await own.start()
     else:
         await own.nats.kill()
+        if what == "site nats and its disk":
+            shutil.rmtree(own.nats.root / "jetstream")
         await asyncio.sleep(0.5)
         await own.nats.start()
     own.wire.heal()
@@ -220,3 +223,5 @@ async def test_what_waits_survives_a_crash_at_the_site(own: OwnSite, what: str) 
     for each in placed:
         await own.centre.until(each, AttemptState.FINISHED, timeout_s=60)
     await wait_until(lambda: nothing_waits(own), "no report waits", timeout_s=40)
+    another = await own.centre.offer(work(own.site))
+    await own.centre.until(another, AttemptState.FINISHED, timeout_s=60)

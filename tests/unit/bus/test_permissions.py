@@ -81,6 +81,20 @@ def test_an_environment_imports_only_what_names_it(leaf: bool) -> None:
         assert "CREATE" not in tokens, item
 
 
+def test_the_nats_of_a_site_says_and_hears_no_more_than_its_dispatcher() -> None:
+    """But for the broker's own words about the one consumer from which it sources."""
+    dispatcher = permissions.environment_permissions("onprem-a", "dispatcher")
+    leaf = permissions.leaf_permissions("onprem-a")
+    more = set(leaf.publish) - set(dispatcher.publish)
+    assert more == {
+        "$JS.FC.COMMANDS.leaf-onprem-a.>",
+        "lb.v1.js.onprem-a.CONSUMER.RESET.COMMANDS.leaf-onprem-a",
+    }
+    assert set(leaf.subscribe) - set(dispatcher.subscribe) == {"lb.v1.leaf.onprem-a.>", "$JSC.R.>"}
+    imported = {item["subject"] for item in permissions.environment_imports("HUBKEY", "onprem-a", leaf=True)}
+    assert not any("MSG.NEXT" in subject or "$JS.ACK" in subject for subject in imported)
+
+
 def test_a_project_imports_only_what_names_it() -> None:
     for item in permissions.project_imports("HUBKEY", "retail"):
         assert item["subject"].split(".")[-1] == "retail"

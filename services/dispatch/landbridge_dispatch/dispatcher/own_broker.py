@@ -10,10 +10,11 @@ from typing import Final
 
 from landbridge.bus import streams, subjects
 from landbridge.bus.connection import Bus
+from landbridge.bus.declare import ApiError
 from landbridge.bus.envelope import Inbound, Outbound
 from landbridge.bus.errors import BusError, StreamMissing, TooLarge
 from landbridge.bus.publish import publish_batch
-from landbridge.bus.site_streams import Journal, declare_site, sourced, trim
+from landbridge.bus.site_streams import STREAM_NOT_FOUND, Journal, declare_site, sourced, trim
 from landbridge.runtime import logs
 
 log = logs.get(__name__)
@@ -162,8 +163,7 @@ class OwnBroker:
         looks = 0
         while True:
             try:
-                _, last = await self._journal.extent()
-                self.waiting = max(0, last - self._position)
+                await self._look_at_reports()
                 self.silent_s = await sourced(self._bus)
                 looks += 1
                 if looks % TRIM_EVERY == 0 and (upto := await trim(self._bus)):
@@ -171,3 +171,17 @@ class OwnBroker:
             except BusError as error:
                 log.warning("site_streams_unread", error=str(error))
             await asyncio.sleep(LOOK_S)
+
+    async def _look_at_reports(self) -> None:
+        """Count what waits. Streams that are gone, with the disk of the site's NATS, are declared again."""
+        try:
+            first, last = await self._journal.extent()
+        except ApiError as error:
+            if error.code != STREAM_NOT_FOUND:
+                raise
+            log.error("site_streams_lost", error=str(error))
+            await declare_site(self._bus, self._environment, budget_bytes=self._budget_bytes, replicas=self._replicas)
+            first, last = await self._journal.extent()
+        if last < self._position:
+            self._position = self._dropped = first
+        self.waiting = max(0, last - self._position)
