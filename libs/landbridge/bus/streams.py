@@ -99,6 +99,7 @@ TERMINAL: Final = ("completed", "failed", "cancelled")
 DURABLES: Final[tuple[DurableSpec, ...]] = (
     DurableSpec(SUBMISSIONS, "intake", (subjects.submit("*"),)),
     # No `completed`: what ran to its end was placed, and waits for no verdict.
+    DurableSpec(OPERATIONS, "intake", _events("decided", "failed", "cancelled")),
     DurableSpec(OPERATIONS, "eligibility", _events("accepted", "requeued", "failed", "cancelled")),
     DurableSpec(OPERATIONS, "ranking", _events("assessed", "freed", "requeued", *TERMINAL)),
     DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided", "preempted")),

@@ -14,7 +14,7 @@ from landbridge.domain.errors import Problem
 from landbridge.domain.ids import IDEMPOTENCY_KEY_MAX, operation_id
 from landbridge.runtime.clock import Clock
 from landbridge.store import Tx
-from landbridge_intake import messages, store
+from landbridge_intake import messages, queued, store
 from landbridge_intake.catalogue import CatalogueView
 from landbridge_intake.prepare import Prepared, Preparer, Ready, Unfit
 
@@ -22,6 +22,7 @@ CREATED: Final = "created"
 EXISTING: Final = "existing"
 CONFLICT: Final = "conflict"
 REFUSED: Final = "refused"
+FULL: Final = "full"
 _SHARE_S: Final = 0.01
 
 
@@ -88,8 +89,10 @@ class Acceptor:
         await self.view.refresh(tx)
         at = self._clock.wall()
         batch = await self._sort(submissions)
+        limited = await self._hold_to_limits(tx, batch)
         rows = [self._row(submissions[i], id_, batch.prepared[i]) for id_, i in batch.first.items()]
         new = await store.insert_operations(tx, rows, at)
+        await queued.begin(tx, ((row.id, row.project) for row in rows if row.id in new and row.project in limited))
         await self._contents.keep(tx, self._bodies(submissions, batch, new))
         # Only what is taken by others, or would be refused although it may have been accepted before, is looked up.
         asked = {id_ for id_ in batch.ids if id_ and id_ not in new}
@@ -115,6 +118,36 @@ class Acceptor:
             if isinstance(prepared, Ready):
                 batch.first.setdefault(id_, index)
         return batch
+
+    async def _hold_to_limits(self, tx: Tx, batch: _Batch) -> set[str]:
+        """Turn down what is new and one too many for its project; return the projects that limit what waits.
+
+        What was accepted before is still answered as known.
+        """
+        projects = {id_: batch.prepared[index].project for id_, index in batch.first.items()}
+        limits = {name: limit for name in set(projects.values()) if (limit := self.view.queued(name)) is not None}
+        if not limits:
+            return set()
+        free = await queued.room(tx, limits)
+        wanted = [id_ for id_, project in projects.items() if project in limits]
+        known = await store.held_operations(tx, wanted)
+        for id_ in wanted:
+            project = projects[id_]
+            if id_ in known:
+                continue
+            if free[project]:
+                free[project] -= 1
+                continue
+            del batch.first[id_]
+            self._turn_down(batch, id_, queued.full(project, limits[project]))
+        return set(limits)
+
+    @staticmethod
+    def _turn_down(batch: _Batch, id_: str, problem: Problem) -> None:
+        for index, prepared in enumerate(batch.prepared):
+            if batch.ids[index] == id_ and isinstance(prepared, Ready):
+                digests = prepared.written_sha256, prepared.document_sha256
+                batch.prepared[index] = Unfit((problem,), prepared.project, *digests)
 
     @staticmethod
     def _row(submission: Submission, id_: str, prepared: Prepared) -> store.NewOperation:
@@ -165,7 +198,7 @@ class Acceptor:
             earlier = held.get(id_) or self._earlier_in_batch(batch, new, id_)
             outcome = self._judge(prepared, id_, earlier)
             decision.outcomes.append(outcome)
-            if outcome.status in (REFUSED, CONFLICT):
+            if outcome.status in (REFUSED, CONFLICT, FULL):
                 decision.events.append(self._refusal(submission, prepared, outcome, at))
         return decision
 
@@ -183,7 +216,8 @@ class Acceptor:
             hint = "use a new key for new work, or send the first document again"
             return Outcome(CONFLICT, id_, (Problem("", "key-conflict", message, hint),))
         assert isinstance(prepared, Unfit), "what is ready was either inserted or is held"
-        return Outcome(REFUSED, "", prepared.problems)
+        full = any(problem.code == queued.CODE for problem in prepared.problems)
+        return Outcome(FULL if full else REFUSED, "", prepared.problems)
 
     def _refusal(self, submission: Submission, prepared: Prepared, outcome: Outcome, at: datetime) -> Outbound:
         named = submission.project or prepared.project

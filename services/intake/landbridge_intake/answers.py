@@ -5,9 +5,11 @@ from typing import Any, Final
 
 from landbridge.domain.errors import Problem, render_problems
 from landbridge.runtime.problems import ProblemError, problem_members
-from landbridge_intake.accept import CONFLICT, CREATED, EXISTING, REFUSED, Outcome
+from landbridge_intake.accept import CONFLICT, CREATED, EXISTING, FULL, REFUSED, Outcome
 
-STATUS: Final = {CREATED: 201, EXISTING: 200, CONFLICT: 409, REFUSED: 422}
+STATUS: Final = {CREATED: 201, EXISTING: 200, CONFLICT: 409, REFUSED: 422, FULL: 429}
+_TITLES: Final = {409: "Conflict", 422: "Refused", 429: "Too many requests"}
+FULL_RETRY_AFTER_S: Final = 10
 RETRY_AFTER_S: Final = 2
 
 
@@ -42,6 +44,10 @@ def error_of(outcome: Outcome) -> ProblemError:
     """Return the error for a submission that was not accepted."""
     if outcome.status == CONFLICT:
         return refusal(outcome.problems, conflict=True, operation=outcome.operation)
+    if outcome.status == FULL:
+        problems, headers = outcome.problems, {"Retry-After": str(FULL_RETRY_AFTER_S)}
+        text = render_problems(problems)
+        return ProblemError(429, _TITLES[429], problems[0].message, headers=headers, problems=problems, text=text)
     return refusal(outcome.problems)
 
 
@@ -52,7 +58,7 @@ def item_members(outcome: Outcome, key: str) -> dict[str, Any]:
         return {"status": status, **accepted_members(outcome, key)}
     members: dict[str, Any] = {
         "status": status,
-        "title": "Conflict" if status == 409 else "Refused",
+        "title": _TITLES[status],
         "detail": problem_count(outcome.problems),
         "problems": [problem_members(problem) for problem in outcome.problems],
         "idempotencyKey": key,

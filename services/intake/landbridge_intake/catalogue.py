@@ -74,8 +74,15 @@ class CatalogueView:
 
     def submissions_per_minute(self, project: str) -> int | None:
         """Return how many operations a project may submit a minute over HTTP; None for any number."""
+        return self._limit(project, "submissionsPerMinute")
+
+    def queued(self, project: str) -> int | None:
+        """Return how many operations of a project may wait to be placed for the first time; None for any number."""
+        return self._limit(project, "queued")
+
+    def _limit(self, project: str, name: str) -> int | None:
         limits = (self.catalogue.projects.get(project, {}).get("spec") or {}).get("limits") or {}
-        found: int | None = limits.get("submissionsPerMinute")
+        found: int | None = limits.get(name)
         return found
 
     def _build(self) -> Catalogue:

@@ -18,6 +18,7 @@ from landbridge_intake.documents_api import add_document_routes
 from landbridge_intake.operations_api import add_operation_routes
 from landbridge_intake.plan_api import add_plan_route
 from landbridge_intake.prepare import Preparer
+from landbridge_intake.queued import EVENTS, QueuedHandler
 from landbridge_intake.repair import repair_catalogue
 from landbridge_intake.settings import IntakeSettings
 from landbridge_intake.stream import SubmissionHandler, SubmissionLoop
@@ -33,6 +34,13 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         filters=(subjects.submit("*"),),
         types=("Operation",),
         handler=lambda service: SubmissionHandler(service.acceptor),
+    ),
+    Subscription(
+        stream=streams.OPERATIONS,
+        durable="intake",
+        filters=tuple(subjects.operation(event, "*") for event in EVENTS),
+        types=("OperationsDecided", "OperationChanged"),
+        handler=lambda service: QueuedHandler(),  # noqa: ARG005 - it needs nothing of the service
     ),
 )
 
@@ -83,7 +91,10 @@ class IntakeService(Service):
             await asyncio.sleep(_REPAIR_SECONDS)
 
     def _start_loop(self, subscription: Subscription) -> None:
-        """Start the loop with the two differences of `SubmissionLoop`."""
+        """Start the loop; that of submissions with the two differences of `SubmissionLoop`."""
+        if subscription.stream != streams.SUBMISSIONS:
+            super()._start_loop(subscription)
+            return
         consumer = Consumer(
             self.bus, subscription.stream, subscription.durable, subscription.filters, batch=subscription.batch
         )
