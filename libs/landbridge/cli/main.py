@@ -7,6 +7,7 @@ import typer
 
 from landbridge.cli import (
     access,
+    comparing,
     contexts,
     decisions,
     documents,
@@ -61,6 +62,7 @@ submit.add_to(app)
 operations.add_to(app)
 replay.add_to(app)
 decisions.add_to(app, environments.app)
+comparing.add_to(environments.app)
 recover.add_to(app)
 simulate.add_to(app)
 app.add_typer(environments.app, name="env")
