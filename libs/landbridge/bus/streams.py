@@ -98,8 +98,8 @@ TERMINAL: Final = ("completed", "failed", "cancelled")
 
 DURABLES: Final[tuple[DurableSpec, ...]] = (
     DurableSpec(SUBMISSIONS, "intake", (subjects.submit("*"),)),
-    # No `completed`: what ran to its end was placed, and waits for no verdict.
     DurableSpec(OPERATIONS, "intake", _events("decided", "failed", "cancelled")),
+    # No `completed`: what ran to its end was placed, and waits for no verdict.
     DurableSpec(OPERATIONS, "eligibility", _events("accepted", "requeued", "failed", "cancelled")),
     DurableSpec(OPERATIONS, "ranking", _events("assessed", "freed", "requeued", *TERMINAL)),
     DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided", "preempted")),

@@ -26,7 +26,7 @@ async def deciders(start: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Eligibi
 
 
 async def test_a_queue_is_paused_drained_and_resumed_by_people_with_name_and_reason(
-    world: World, deciders: tuple[EligibilityService, RankingService], child: Any
+    world: World, deciders: tuple[EligibilityService, RankingService]
 ) -> None:
     await world.document("queue", "training", concurrency=9)
     await world.environment()
