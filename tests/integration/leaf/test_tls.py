@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.bus import SecuredNats
-from integration.leaf.conftest import X, registered
+from integration.bus.test_confinement import X
+from integration.leaf.conftest import registered
 from support.own_nats import SiteNats
 from support.wait import wait_until
 
