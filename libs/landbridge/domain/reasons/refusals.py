@@ -166,6 +166,11 @@ _SENDING: Final = (
     ),
     Told("bad-key", "the idempotency key is empty, too long or not printable", "send another one, such as a UUID"),
     Told("wrong-project", "the document names another project than it was sent to", "correct one of them"),
+    Told(
+        "too-many-queued",
+        "the project has as many operations waiting for their first place as limits.queued allows",
+        "send it again once some were placed, or have limits.queued raised",
+    ),
     Told("not-a-list", "a bulk submission has items", "send a map with items, YAML documents or NDJSON"),
     Told("not-a-cloud-event", "an event is no CloudEvent 1.0", "add what is named"),
     Told(
