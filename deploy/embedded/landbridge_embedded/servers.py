@@ -46,9 +46,16 @@ class Servers:
     """Starts what is needed, keeps it alive on the same ports, stops it."""
 
     def __init__(
-        self, data: DataDirectory, ports: Mapping[str, int], external: External, note: Note, *, calm_s: float = 30.0
+        self,
+        data: DataDirectory,
+        ports: Mapping[str, int],
+        external: External,
+        note: Note,
+        *,
+        calm_s: float = 30.0,
+        broker_returned: Callable[[], None] = lambda: None,
     ) -> None:
-        self._calm_s = calm_s
+        self._calm_s, self._broker_returned = calm_s, broker_returned
         self._data, self._ports, self._external, self._note = data, ports, external, note
         self._nats: NatsServer | None = None
         self._postgres: PostgresServer | None = None
@@ -102,6 +109,8 @@ class Servers:
 
         async def start_again() -> Running:
             await server.start()
+            if server is self._nats:
+                self._broker_returned()
             return self._watch(server.child)
 
         policy = RestartPolicy(calm_s=self._calm_s)

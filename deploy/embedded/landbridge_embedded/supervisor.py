@@ -40,6 +40,7 @@ from landbridge_embedded.spawn import Job, Running, choose_spawner
 _SERVERS = ("nats", "nats-monitor", "nats-leaf", "postgres", "redis")
 _LABELS = {"postgres": "PostgreSQL", "nats": "NATS", "redis": "Valkey"}
 _WARM_SHARE = 0.4  # of the patience with environments that were just registered
+_DECLARE_AGAIN_S = 2.0
 _DRAIN_S = 20.0  # a little more than the services give themselves
 
 
@@ -143,7 +144,12 @@ class Supervisor:
     async def _start_servers(self) -> None:
         started = time.monotonic()
         self._servers = Servers(
-            self._data, self._ports, self._options.external, self._note, calm_s=min(self._options.calm_s, 30.0)
+            self._data,
+            self._ports,
+            self._options.external,
+            self._note,
+            calm_s=min(self._options.calm_s, 30.0),
+            broker_returned=lambda: self._own(self._declare_again(), "declare-again"),
         )
         try:
             await self._servers.start(self._broker_accounts)
@@ -174,6 +180,17 @@ class Supervisor:
             "LANDBRIDGE_STORE_DIR": str(self._data.root / "nats"),
         }
         await self._run_once("prepare", module, environ)
+
+    async def _declare_again(self) -> None:
+        """Give a broker that has come back its streams, which it may have lost: nobody else may make them."""
+        while not self._stop.is_set():
+            try:
+                await self._prepare()
+            except EmbeddedError as error:
+                self._note(f"streams are not declared yet: {str(error).splitlines()[-1]}")
+            else:
+                return
+            await asyncio.sleep(_DECLARE_AGAIN_S)
 
     async def _run_once(self, name: str, module: str, environ: Mapping[str, str]) -> None:
         """Run one step in a process of its own. EmbeddedError with the end of its log when it fails."""

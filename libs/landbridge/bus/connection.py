@@ -102,6 +102,7 @@ class Bus:
         self.inbox_prefix = prefix or f"_INBOX_{name}"
         self.replies = Replies(self.inbox_prefix)
         self.reconnects = 0
+        self.stored: dict[str, int] = {}  # by stream: the number of the last message that the broker said it has stored
         self.denied: list[str] = []  # the latest refusals of the broker, for health and tests
         self._client = FastClient()
         self._subscriptions: list[BusSubscription] = []

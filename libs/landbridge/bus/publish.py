@@ -150,7 +150,7 @@ async def _together(bus: Bus, stream: str, chunk: Sequence[_Sized]) -> None:
         else:
             frames = _batch_frames(chunk, expected.reply)
         await bus.write(frames)
-        _check(stream, last.subject, await expected.result(REPLY_TIMEOUT_S))
+        _check(bus, stream, last.subject, await expected.result(REPLY_TIMEOUT_S))
 
 
 async def _one_behind_the_other(bus: Bus, stream: str, left: list[_Sized]) -> None:
@@ -164,11 +164,11 @@ async def _one_behind_the_other(bus: Bus, stream: str, left: list[_Sized]) -> No
             )
         )
         for one in expected:
-            _check(stream, left[0][0].subject, await one.result(REPLY_TIMEOUT_S))
+            _check(bus, stream, left[0][0].subject, await one.result(REPLY_TIMEOUT_S))
             del left[0]
 
 
-def _check(stream: str, subject: str, reply: Msg) -> None:
+def _check(bus: Bus, stream: str, subject: str, reply: Msg) -> None:
     """Return if the broker says that `stream` has stored what was sent. Raises BusError."""
     if is_no_responders(reply):
         raise StreamMissing(f"no stream takes {subject}; expected {stream}: has the centre declared its streams?")
@@ -177,6 +177,7 @@ def _check(stream: str, subject: str, reply: Msg) -> None:
         raise _refusal(stream, subject, ack.error)
     if ack.stream != stream:
         raise PublishRefused(f"{subject} was stored in {ack.stream!r}, expected {stream!r}: overlapping streams?")
+    bus.stored[stream] = max(ack.seq, bus.stored.get(stream, 0))
 
 
 def _batch_frames(chunk: Sequence[_Sized], reply: str) -> bytes:

@@ -4,6 +4,7 @@ Events keep their ids, so that whoever has handled them already handles them onc
 are like now only the last word of each subject is said again; offers are not, since unclaimed ones are made anew.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from uuid import UUID
@@ -65,8 +66,12 @@ def _count(counts: dict[str, int], subject: str) -> None:
     counts[family] = counts.get(family, 0) + 1
 
 
-def add_route(app: FastAPI, service: "Service") -> None:
-    """Let an administrator have this service's log published again."""
+async def _nothing() -> None:
+    return
+
+
+def add_route(app: FastAPI, service: "Service", then: Callable[[], Awaitable[None]] = _nothing) -> None:
+    """Let an administrator have this service's log published again; `then` follows."""
     admin = Depends(service.auth.require(Role.ADMIN))
 
     @app.post(f"/v1/recovery/republish/{service.name}")
@@ -78,5 +83,6 @@ def add_route(app: FastAPI, service: "Service") -> None:
         since = service.clock.wall() - timedelta(hours=hours)
         counts = await republish(service.database, service.outbox, since, dry_run=dry_run)
         if not dry_run:
+            await then()
             log.warning("event_log_published_again", by=principal.name, hours=hours, **counts)
         return {"service": service.name, "events": counts, "dryRun": dry_run}

@@ -172,3 +172,20 @@ def test_a_new_generation_issues_terms_above_all_earlier_ones() -> None:
 
     assert centre.hello("one", 7, 31) == (1_000_001, 1, "")
     assert not centre.state.restored
+
+
+def test_a_later_link_of_the_same_term_betrays_a_restored_centre_too() -> None:
+    centre = connected()
+    centre.ask(Renew("one", 1, 2))
+    backup = centre.state
+    for n in (3, 4, 5):
+        centre.ask(Renew("one", 1, n))
+    centre.state = backup
+    assert centre.ask(Renew("one", 1, 6))[2] == "say-hello"
+    assert centre.hello("one", 1, 6)[2] == "centre-behind"
+    assert centre.alarms() == ["centre-behind"]
+    assert not centre.state.restored
+    assert centre.hello("two", 1, 6)[2] == "centre-behind"  # its dispatcher was started again meanwhile
+    centre.tell(BeginGeneration(2))
+    term, n, refused = centre.hello("two", 1, 6)
+    assert (term > 1, n, refused) == (True, 1, "")

@@ -196,9 +196,10 @@ def _hello(state: EnvironmentLease, hello: Hello, now: int, rules: Rules) -> Lea
     if hello.incarnation == state.displaced:
         text = f"environment {state.environment}: dispatcher {hello.incarnation} was displaced and still speaks"
         return _refuse(state, "displaced", LeaseAlarm("two-dispatchers", text))
-    if hello.term > max(state.term, state.held_term, first_term(state.generation) - 1):
+    if _granted_later(state, hello):
         text = (
-            f"environment {state.environment} holds term {hello.term}, the centre knows only {state.term}: "
+            f"environment {state.environment} holds link {hello.term}/{hello.n - 1}, "
+            f"the centre knows only {state.term} and {state.held_term}/{state.held_n}: "
             "the centre was restored; begin a new generation"
         )
         return _refuse(state, "centre-behind", LeaseAlarm("centre-behind", text))
@@ -234,6 +235,16 @@ def _hello(state: EnvironmentLease, hello: Hello, now: int, rules: Rules) -> Lea
         executor=hello.executor,
     )
     return _grant(state, *effects)
+
+
+def _granted_later(state: EnvironmentLease, hello: Hello) -> bool:
+    """Whether an environment holds a link that this row has never granted: a later one of its term, or a later term.
+
+    No copy and no rollback of the environment can: links come from the centre only.
+    """
+    if hello.term == state.held_term:
+        return hello.n > state.held_n + 1
+    return hello.term > max(state.term, state.held_term, first_term(state.generation) - 1)
 
 
 def chain_intact(state: EnvironmentLease, hello: Hello) -> bool:

@@ -49,13 +49,14 @@ async def read_order(request: Request, *, dry_run: bool) -> Order:
     return msgspec.structs.replace(order, reason=order.reason.strip() or "preview")
 
 
-async def act(core: Core, work: Work, name: str, *, dry_run: bool) -> Outcome:
-    """Run `work` and return its outcome; a dry run leaves no trace."""
+async def act(core: Core, work: Work, name: str, *, dry_run: bool, alone: bool = False) -> Outcome:
+    """Run `work` and return its outcome; a dry run leaves no trace. `alone`: no replica decides meanwhile."""
     if not dry_run:
-        return {**await core.run(work, name), "dryRun": False}
+        return {**await core.run(work, name, alone=alone), "dryRun": False}
     outcome: Outcome = {}
     try:
         async with core.database.transaction() as tx:
+            await core.stand(tx, alone=alone)
             outcome, _ = await work(tx)
             raise _RolledBackError
     except _RolledBackError:

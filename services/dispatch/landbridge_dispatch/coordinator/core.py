@@ -36,6 +36,9 @@ T = TypeVar("T")
 _TRIES = 8
 _PAUSE_S = 0.005
 _CENTRE_S = 1.0
+_GENERATION_LOCK = 0x6C62_6765_6E00  # a number that nobody else of this database uses
+_ALONE = "select pg_advisory_xact_lock($1)"
+_BESIDE = "select pg_advisory_xact_lock_shared($1)"
 
 
 class Core:
@@ -67,6 +70,16 @@ class Core:
         if row is not None:
             self.generation, self.recovering = row[0], row[1]
 
+    async def stand(self, tx: Tx, *, alone: bool = False) -> None:
+        """Take over what is in force now, and keep it in force to the transaction's end; its first statement.
+
+        However late a replica hears of a generation that another one has begun, it decides nothing by an earlier one:
+        what was begun in the old one is over first. `alone`: for who begins a generation.
+        """
+        await tx.execute(_ALONE if alone else _BESIDE, _GENERATION_LOCK)
+        # A statement of its own: the one that waits for the lock reads what was before.
+        await self.read_centre(tx)
+
     async def follow_centre(self) -> None:
         """Keep up with a generation that another replica begins. Runs until cancelled."""
         while True:
@@ -77,14 +90,19 @@ class Core:
             except StoreError as error:
                 log.info("centre_not_read", error=str(error))
 
-    async def run(self, work: Callable[[Tx], Awaitable[tuple[T, Sequence[Outbound]]]], failing: str) -> T:
+    async def run(
+        self, work: Callable[[Tx], Awaitable[tuple[T, Sequence[Outbound]]]], failing: str, *, alone: bool = False
+    ) -> T:
         """Run `work` in a transaction and return its result at the commit; its messages are published behind.
 
-        `work` may run several times. Raises UnavailableError when Postgres is away: it may then have been kept.
+        `work` may run several times. `alone`: no other transaction decides meanwhile, in any replica.
+
+        Raises UnavailableError when Postgres is away: it may then have been kept.
         """
         for attempt in range(1, _TRIES + 1):
             try:
                 async with self.database.transaction() as tx:
+                    await self.stand(tx, alone=alone)
                     result, events = await work(tx)
                     written = await self.outbox.write(tx, stamp(events, ()))
                     failpoint(f"coordinator.{failing}.before-commit")

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from landbridge.bus import streams
-from landbridge.bus.declare import api
 from landbridge.bus.envelope import Outbound
-from landbridge.bus.errors import BusError
 from landbridge.domain.ownership.epochs import TERMS_PER_GENERATION
 from landbridge.domain.ownership.leases_centre import Link
 from landbridge.runtime.problems import ProblemError
 from landbridge.store import Tx
-from landbridge_dispatch.coordinator import audit, environments, recovery
+from landbridge_dispatch.coordinator import audit, environments, recovery, stream_watch
 from landbridge_dispatch.coordinator.acting import Order, Outcome, act
 
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ _LOGGED = "select count(*) from event_log where split_part(subject, '.', 3) = 'o
 async def diagnose(service: "CoordinatorService") -> dict[str, Any]:
     """Compare what this database knows with what environments and the broker show."""
     core = service.core
+    await stream_watch.look(service)
     async with service.database.transaction(readonly=True) as tx:
         generation, recovering = tuple(await tx.fetchrow("select generation, recovering from centre") or (1, False))
         ahead = await tx.fetch("select environment, ahead_term from environment where ahead_term > 0 order by 1")
@@ -31,18 +29,26 @@ async def diagnose(service: "CoordinatorService") -> dict[str, Any]:
         logged = int(await tx.fetchval(_LOGGED))
         unknown = int(await tx.fetchval("select count(*) from quarantine where state = 'open'"))
         following = await _next_generation(tx)
+        lost_at = await tx.fetchval("select stream_lost_at from centre")
     waiting = sorted(n for n, lease in leases.items() if recovering and lease.link is not Link.CONNECTED)
-    stored = await _stored(service)
+    found = await stream_watch.last_message(service)
+    stored = -1 if found is None else found[1]
     findings: list[dict[str, str]] = []
     if ahead:
         names = ", ".join(row["environment"] for row in ahead)
-        text = f"{names}: hold lease terms that this database has never granted, so it was restored from a backup"
+        text = f"{names}: hold leases that this database has never granted, so it was restored from a backup"
         findings.append({"code": "centre-restored", "text": text, "step": "generation"})
     if recovering:
         text = f"generation {generation} has begun; nothing is placed before these have shown what they hold: "
         text += ", ".join(waiting) or "none, it ends at once"
         findings.append({"code": "recovering", "text": text, "step": "wait"})
-    if 0 <= stored < logged:
+    if found is not None and not found[0]:
+        text = "the stream OPERATIONS does not exist: run the init step, which declares all streams, then republish"
+        findings.append({"code": "stream-missing", "text": text, "step": "declare"})
+    elif lost_at is not None:
+        text = f"the stream OPERATIONS went back at {lost_at:%d %b %H:%M:%S} UTC: the broker has lost messages"
+        findings.append({"code": "stream-lost", "text": text, "step": "republish"})
+    elif 0 <= stored < logged:
         text = f"the stream OPERATIONS has seen {stored} messages, yet {logged} were logged here alone: it was lost"
         findings.append({"code": "stream-lost", "text": text, "step": "republish"})
     if unknown:
@@ -59,15 +65,6 @@ async def diagnose(service: "CoordinatorService") -> dict[str, Any]:
         "verdictsOf": sorted(core.verdicts.names()),
         "findings": findings,
     }
-
-
-async def _stored(service: "CoordinatorService") -> int:
-    """Return the number of the stream's last message, which only rises while it lives; -1: cannot be told."""
-    try:
-        found = await api(service.bus, f"STREAM.INFO.{streams.OPERATIONS}", timeout_s=3.0)
-    except (BusError, TimeoutError):
-        return -1
-    return int(found["state"]["last_seq"])
 
 
 async def _next_generation(tx: Tx) -> int:
@@ -98,8 +95,7 @@ async def begin_next(service: "CoordinatorService", by: str, order: Order, *, dr
             f"Generation {generation} begins: every earlier grant and term is void.",
             f"{held} open operation(s) wait until these have shown what they hold: {', '.join(names) or 'none'}.",
             "Then the highest epoch found decides: finished is done, running is adopted, the rest is placed anew.",
-            "Other replicas of the coordinator must be stopped while this happens.",
         ]
         return {"generation": generation, "operations": held, "text": text}, events
 
-    return await act(core, work, "recovery", dry_run=dry_run)
+    return await act(core, work, "recovery", dry_run=dry_run, alone=True)

@@ -1,7 +1,8 @@
 """After the database was restored from a backup: a new generation, and nothing is placed before all is seen.
 
-Run with every other coordinator stopped. Epochs and terms of the new generation are above all that the lost window can
-have issued; each operation waits until every environment has shown, in a term of the new generation, what it holds.
+A generation begins alone: other replicas of the coordinator wait, and decide in it from then on. Its epochs and terms
+are above all that the lost window can have issued; each operation waits until every environment has shown, in a term of
+the new generation, what it holds.
 """
 
 from landbridge.bus.envelope import Outbound
@@ -24,14 +25,14 @@ _FIRST = "00000000-0000-0000-0000-000000000000"
 
 async def begin_generation(core: Core, generation: int) -> bool:
     """Begin a generation unless it, or a later one, has begun. Returns whether it did."""
-    begun = await core.run(lambda tx: begin(core, tx, generation), "recovery")
+    begun = await core.run(lambda tx: begin(core, tx, generation), "recovery", alone=True)
     if begun:
         log.warning("generation_begun", generation=generation)
     return begun
 
 
 async def begin(core: Core, tx: Tx, generation: int) -> tuple[bool, list[Outbound]]:
-    """Begin a generation inside a transaction; the process takes it over at the commit."""
+    """Begin a generation inside a transaction that stands alone; the process takes it over at the commit."""
     if generation <= await tx.fetchval("select generation from centre for update"):
         return False, []
     events: list[Outbound] = []

@@ -1,21 +1,30 @@
 """The coordinator: one table of subscriptions, two kinds of requests, timers and the expirer."""
 
+import asyncio
+import contextlib
+
 from fastapi import FastAPI
 
 from landbridge.bus import streams, subjects
 from landbridge.bus.requests import respond
-from landbridge.runtime import republish
+from landbridge.runtime import logs, republish
 from landbridge.runtime.service import Service, Subscription
+from landbridge.store import StoreError
+from landbridge_dispatch.coordinator import stream_watch
 from landbridge_dispatch.coordinator.api import add_routes
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.expirer import Expirer
+from landbridge_dispatch.coordinator.generations import InGeneration
 from landbridge_dispatch.coordinator.handlers import IntentsHandler, OperationsHandler, ReportsHandler
 from landbridge_dispatch.coordinator.recovery import begin_generation
 from landbridge_dispatch.coordinator.requests import Requests
 from landbridge_dispatch.coordinator.settings import CoordinatorSettings
 from landbridge_dispatch.coordinator.timers import Timers
 
+log = logs.get(__name__)
+
 _GROUP = "coordinator"
+_STREAM_WATCH_S = 5.0
 
 SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
@@ -23,21 +32,21 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         durable="coordinator",
         filters=tuple(subjects.operation(event, "*") for event in ("accepted", "waiting", "decided", "preempted")),
         types=("OperationAccepted", "OperationsWaiting", "OperationsDecided", "OperationsPreempted"),
-        handler=lambda service: OperationsHandler(service.core),
+        handler=lambda service: InGeneration(service.core, OperationsHandler(service.core)),
     ),
     Subscription(
         stream=streams.REPORTS,
         durable="coordinator",
         filters=tuple(subjects.report("*", kind) for kind in ("attempts", "inventory")),
         types=("AttemptReports", "Inventory"),
-        handler=lambda service: ReportsHandler(service.core),
+        handler=lambda service: InGeneration(service.core, ReportsHandler(service.core)),
     ),
     Subscription(
         stream=streams.INTENTS,
         durable="coordinator",
         filters=(subjects.intent("cancel", "*"),),
         types=("Cancel",),
-        handler=lambda service: IntentsHandler(service.core),
+        handler=lambda service: InGeneration(service.core, IntentsHandler(service.core)),
     ),
 )
 
@@ -57,7 +66,7 @@ class CoordinatorService(Service):
 
     def routes(self, app: FastAPI) -> None:
         add_routes(app, self)
-        republish.add_route(app, self)
+        republish.add_route(app, self, lambda: stream_watch.made_whole(self.core))
 
     async def prepare(self) -> None:
         self.core = Core(self.database, self.outbox, self.clock, self.own.timing())
@@ -78,6 +87,7 @@ class CoordinatorService(Service):
             await self.core.read_centre(tx)
         self.spawn("follow-centre", self.core.follow_centre())
         self.spawn("serve", self._serve())
+        self.spawn("stream-watch", self._watch_stream())
 
     async def _serve(self) -> None:
         """Answer requests and keep time, once what environments claim can be judged."""
@@ -89,6 +99,19 @@ class CoordinatorService(Service):
         ]
         self.spawn("timers", Timers(self.core).run())
         self.spawn("expirer", Expirer(self.core, look_seconds=min(1.0, self.own.lease_ttl_seconds / 10)).run())
+
+    async def _watch_stream(self) -> None:
+        """Look at once when the broker comes back: newer messages would hide what it has lost."""
+        back = asyncio.Event()
+        self.bus.on_reconnect(back.set)
+        while True:
+            back.clear()
+            try:
+                await stream_watch.look(self)
+            except StoreError as error:
+                log.info("stream_not_compared", error=str(error))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(back.wait(), _STREAM_WATCH_S)
 
     async def closing(self) -> None:
         for responder in getattr(self, "_responders", ()):
