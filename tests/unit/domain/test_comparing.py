@@ -60,7 +60,7 @@ def test_what_has_to_be_proven_again_is_what_deciding_does_not_carry_over(spec: 
 
 # -- environments -----------------------------------------------------------------------------------------------------
 
-STRICT = {
+STRICT: dict[str, Any] = {
     "boundaries": {"network": {"default": "deny"}, "controlPlane": {"managed": False, "operatorAccess": "audited"}}
 }
 

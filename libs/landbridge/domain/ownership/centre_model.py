@@ -9,6 +9,14 @@ from enum import StrEnum
 import msgspec
 
 from landbridge.domain.lifecycle import Phase
+from landbridge.domain.ownership.centre_asked import (
+    CancelRequested,
+    DeclaredDead,
+    MoveRequested,
+    Override,
+    Preempted,
+    QueueChanged,
+)
 from landbridge.domain.ownership.centre_effects import (
     Alarm,
     Effect,
@@ -268,14 +276,6 @@ class ReportRefused(Reported, frozen=True):
     """The environment does not accept a command for this placement."""
 
 
-class CancelRequested(msgspec.Struct, frozen=True):
-    """Someone wants the operation to end. `force`: also if it is declared `must-finish`."""
-
-    by: str = ""
-    reason: str = ""
-    force: bool = False
-
-
 class OfferTimeout(msgspec.Struct, frozen=True):
     """The offer's time may be over."""
 
@@ -290,22 +290,6 @@ class RetryDue(msgspec.Struct, frozen=True):
 
 class StartDue(msgspec.Struct, frozen=True):
     """The time in which a gang must have started may be over."""
-
-
-class Preempted(msgspec.Struct, frozen=True):
-    """Ranking needs what this round holds for another operation."""
-
-    round: int
-    message: str = ""
-
-
-class QueueChanged(msgspec.Struct, frozen=True):
-    """A named person has an operation that waits do so in another queue, or by another priority class."""
-
-    by: str
-    reason: str = ""
-    queue: str = ""
-    priority: str = ""
 
 
 class LinkLost(msgspec.Struct, frozen=True):
@@ -328,21 +312,6 @@ class EnvironmentExpired(msgspec.Struct, frozen=True, kw_only=True):
     held: bool = False
 
 
-class DeclaredDead(msgspec.Struct, frozen=True):
-    """A named person attests that the environment is off."""
-
-    environment: str
-    by: str
-    reason: str = ""
-
-
-class Override(msgspec.Struct, frozen=True):
-    """A named person moves the operation although its old placement may still run."""
-
-    by: str
-    reason: str = ""
-
-
 class InventoryItem(Reported, frozen=True, kw_only=True):
     """A slot in the full inventory that the environment took in `term`, the term in force."""
 
@@ -359,14 +328,6 @@ class InventoryMissing(msgspec.Struct, frozen=True):
     environment: str
     term: int
     restored: bool = False
-
-
-class MoveRequested(msgspec.Struct, frozen=True):
-    """A named person wants the operation in `to`, by the ordinary rules; empty = wherever it may run again."""
-
-    to: str
-    by: str
-    reason: str = ""
 
 
 class AdoptFound(msgspec.Struct, frozen=True):
