@@ -55,6 +55,8 @@ class Centre:
         self.ttl_ms = ttl_ms
         self.row = EnvironmentLease(environment=environment)
         self.grants_claims = True
+        self.loses_grants = False
+        """Claims are granted here, and their answers never arrive."""
         self.deaf = False
         self.compares = True
         self.may_start = False
@@ -134,6 +136,8 @@ class Centre:
             else:
                 granted.append(item)
                 self.granted[key_of(item)] = asked.term
+        if self.loses_grants:
+            await asyncio.Event().wait()
         reply = request.ClaimReply(term=asked.term, granted=tuple(granted), refused=tuple(refused))
         return msgspec.json.encode(reply)
 

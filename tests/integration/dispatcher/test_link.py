@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from integration.dispatcher.centre import Centre
@@ -10,6 +12,7 @@ from integration.dispatcher.link import Link
 from integration.dispatcher.site import Site
 from integration.dispatcher.work import work
 from landbridge.domain.ownership.leases_centre import Link as LinkState
+from landbridge.schema.wire.command_v1 import Offers
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState
 from landbridge_embedded.nats import NatsServer
 from support.wait import wait_until
@@ -112,6 +115,27 @@ async def test_an_offer_that_came_without_a_lease_is_claimed_when_the_same_lease
     assert centre.claims == []
 
     centre.deaf = False
+
+    await centre.until(offer, AttemptState.FINISHED)
+    assert centre.row.held_term == 1
+
+
+async def test_a_grant_that_was_lost_is_asked_for_again_after_the_offer_has_lapsed(
+    centre: Centre, simulated_site: Site
+) -> None:
+    centre.ttl_ms = 3000
+    await simulated_site.start()
+    await centre.until_connected()
+    centre.loses_grants = True
+    lapses = datetime.now(UTC) + timedelta(seconds=4)
+    offer = msgspec.structs.replace(centre.an_offer(work(simulated_site)), claim_by=lapses)
+    await centre.send("offer", Offers(offers=(offer,)))
+    await wait_until(lambda: centre.granted, "it was granted")
+    centre.deaf = True
+    await wait_until(lambda: unusable(simulated_site), "the lease has run out")
+    await wait_until(lambda: datetime.now(UTC) > lapses, "the offer has lapsed")
+
+    centre.loses_grants = centre.deaf = False
 
     await centre.until(offer, AttemptState.FINISHED)
     assert centre.row.held_term == 1
