@@ -62,17 +62,24 @@ def migrations_of(service: str) -> Migrations | None:
 
 def head_of(folder: Path) -> str:
     """Return the one newest revision in a folder, read from the files' text. Raises StoreError unless it is one."""
-    revisions: set[str] = set()
-    ancestors: set[str] = set()
-    for path in sorted(folder.glob("*.py")):
-        for key, double, single in _REVISION.findall(path.read_text(encoding="utf-8")):
-            value = double or single
-            if value:
-                (revisions if key == "revision" else ancestors).add(value)
-    heads = revisions - ancestors
+    heads = _named(folder, "revision") - _named(folder, "down_revision")
     if len(heads) != 1:
         raise StoreError(f"{folder} must have exactly one newest revision; found {sorted(heads) or 'none'}.")
     return heads.pop()
+
+
+def revisions_of(folder: Path) -> set[str]:
+    """Return all revisions that this release knows."""
+    return _named(folder, "revision")
+
+
+def _named(folder: Path, kind: str) -> set[str]:
+    return {
+        double or single
+        for path in sorted(folder.glob("*.py"))
+        for key, double, single in _REVISION.findall(path.read_text(encoding="utf-8"))
+        if key == kind and (double or single)
+    }
 
 
 async def check_head(db: Database, service: str) -> None:
@@ -88,6 +95,12 @@ async def check_head(db: Database, service: str) -> None:
     # The schema's name is one of ours, never input.
     current = f"select version_num from {migrations.schema}.alembic_version"  # noqa: S608
     found = await db.fetchval(current) if present else None
+    if found and found not in revisions_of(migrations.folder):
+        raise SchemaOutOfDateError(
+            f"Postgres schema {migrations.schema} of {service} was migrated by a newer release: this one knows "
+            f"revisions up to {wanted}, found {found}. "
+            "Next step: start the newer release, or restore a backup from before it"
+        )
     if found != wanted:
         raise SchemaOutOfDateError(
             f"Postgres schema {migrations.schema} of {service}: this release needs revision {wanted}, "

@@ -72,6 +72,9 @@ async def test_a_service_says_which_command_is_missing(
     write(tmp_path, FIRST, SECOND)
     with pytest.raises(SchemaOutOfDateError, match="needs revision 0002, found 0001"):
         await check_head(db, "ranking")
+    await db.execute("update ranking.alembic_version set version_num = '0099'")
+    with pytest.raises(SchemaOutOfDateError, match=r"newer release.*up to 0002, found 0099.*start the newer release"):
+        await check_head(db, "ranking")
     await db.close()
 
 
