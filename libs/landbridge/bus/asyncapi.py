@@ -3,6 +3,7 @@
 Consumers go through `landbridge.bus.consume`; this describes their table and runs nothing.
 """
 
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,7 +53,8 @@ def document(service: str, version: str, receives: Sequence[Received]) -> str:
 
 
 def _about(model: type[Any] | None) -> str:
-    return (model.__doc__ or "").strip() if model is not None else "Any message, as it was."
+    # Cleaned, not as it stands: whether docstrings keep their indentation depends on the version of Python.
+    return (inspect.getdoc(model) or "") if model is not None else "Any message, as it was."
 
 
 def _handler(model: Any) -> Callable[..., Any]:
