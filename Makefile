@@ -102,6 +102,11 @@ test-cluster: setup ## Three NATS servers, the leader killed every 20 s for 3 mi
 test-cut: setup ## A link cut for CUT=300 seconds with 5,000 orders and 5,000 reports waiting, with and without a NATS of the site's own
 	@CUT=$(or $(CUT),300) $(PYTEST) -s --timeout 1800 -m slow tests/faults/test_cut.py
 
+.PHONY: test-directed
+test-directed: setup ## Lost and full servers, restored backups, releases side by side: each on a whole instance
+	@$(PYTEST) -m "slow or not slow" tests/faults/test_broker_loss.py tests/faults/test_database_loss.py \
+		tests/faults/test_mixed_versions.py tests/faults/test_full_servers.py
+
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json
 	@$(RUN) -m tests.benchmarks.control_plane $(if $(QUICK),--quick)

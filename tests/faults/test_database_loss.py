@@ -17,7 +17,7 @@ from .directed import Clients
 from .run import caught_up
 from .world import SERVICES, World
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("faults")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("faults")]
 
 SITES = ("site-a", "sim-a")
 _AWAY_S = 5.0

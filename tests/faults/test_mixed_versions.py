@@ -24,7 +24,7 @@ from . import directed
 from .directed import Clients
 from .world import PROJECT, SERVICES, World
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.xdist_group("faults")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180), pytest.mark.xdist_group("faults")]
 
 SITE = "site-a"
 _LATER = {"laterField": {"deep": [1, {"deeper": "x"}]}, "another": "y"}

@@ -30,22 +30,26 @@ def name_of(pid: int) -> str:
         return ""
 
 
-async def test_a_subtree_is_what_a_look_at_every_process_finds(tree: int) -> None:
-    def grown() -> bool:
+async def grown(tree: int) -> None:
+    def all_sleep() -> bool:
         return [name_of(pid) for pid in procfs.descendants(tree)].count("sleep") == 3
 
-    await wait_until(grown, "the tree has grown")
+    await wait_until(all_sleep, "the tree has grown")
+
+
+async def test_a_subtree_is_what_a_look_at_every_process_finds(tree: int) -> None:
+    await grown(tree)
     assert sorted(procfs.subtree(tree)) == sorted(procfs.descendants(tree))
     assert tree not in procfs.subtree(tree)
 
 
 async def test_a_subtree_costs_no_look_at_other_processes(tree: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    await wait_until(lambda: procfs.subtree(tree), "it has children")
+    await grown(tree)
     monkeypatch.setattr(procfs, "children_of_all", lambda: pytest.fail("every process was looked at"))
     assert procfs.subtree(tree)
 
 
 async def test_without_lists_of_children_every_process_is_looked_at(tree: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    await wait_until(lambda: procfs.subtree(tree), "it has children")
+    await grown(tree)
     monkeypatch.setattr(procfs, "_lists_children", lambda: False)
     assert sorted(procfs.subtree(tree)) == sorted(procfs.descendants(tree))
