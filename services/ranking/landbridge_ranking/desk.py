@@ -59,6 +59,7 @@ class Desk:
         self.admitted_at: dict[str, datetime] = {}
         self.waiting: set[str] = set()  # operations that have a row in the table
         self.told: dict[str, Told] = {}
+        self.handed_over: set[str] = set()  # classes whose operations eligibility tells nothing more
         self.kept_assessments: dict[str, str] = {}
         self.next_position = 1
         self.tell_at: datetime | None = None  # when a reason that has changed may be told
@@ -156,6 +157,19 @@ class Desk:
         if bucket is None or bucket.plan is not plan:
             self.admission.set_plan(key, plan)
 
+    def note_teller(self, key: str) -> None:
+        """Note who tells the operations of a class that nothing is eligible: eligibility, until something was once.
+
+        From then on it has let go of them, however short that was: what comes next is told from here.
+        """
+        if not any(verdict.eligible for verdict in self.book[key].assessment.environments):
+            self.handed_over.discard(key)
+            return
+        self.handed_over.add(key)
+        told = self.told.get(key)
+        if told is not None and told.reason is WaitReason.NO_ELIGIBLE_ENVIRONMENT:
+            self.told[key] = Told(None, told.at)
+
     @property
     def soonest(self) -> datetime | None:
         """When time alone may change something: an operation gives up holding out, a changed reason may be told."""
@@ -176,6 +190,7 @@ class Desk:
         if len(self.admission.buckets) > MOST_EMPTY_BUCKETS:
             for key in self.admission.drop_empty():
                 self.told.pop(key, None)
+                self.handed_over.discard(key)
         self.book.prune(set(self.admission.buckets))
         while len(self.kept_decisions) > MOST_DECISIONS:
             self.kept_decisions.popitem(last=False)

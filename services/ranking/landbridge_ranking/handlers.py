@@ -98,6 +98,8 @@ class RankingHandler:
         arrived: list[Ticket] = []
         for raw, listed in work.assessed:
             key, changed = desk.book.take(raw)
+            if listed:
+                desk.note_teller(key)
             tickets = []
             for operation, round_ in listed:
                 before = known.get(operation)

@@ -161,7 +161,7 @@ class Results:
                 desk.told[key] = Told(None, self._now - TELL_AGAIN_AFTER)
                 continue
             # Of operations that were never eligible eligibility has told already, and it knows more about the reason.
-            if bucket.wait.reason is not WaitReason.NO_ELIGIBLE_ENVIRONMENT:
+            if bucket.wait.reason is not WaitReason.NO_ELIGIBLE_ENVIRONMENT or key in desk.handed_over:
                 events += self._tell(bucket, tickets)
             if len(tickets) == len(bucket.tickets):
                 desk.told[key] = Told(bucket.wait.reason, self._now)
