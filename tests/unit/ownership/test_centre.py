@@ -97,6 +97,16 @@ def test_all_orders_and_repetitions_of_an_attempts_reports_end_alike() -> None:
     assert ends == {(Phase.COMPLETED, PlacementState.DONE, ONE, 1)}
 
 
+def test_refusing_an_offer_that_was_taken_back_is_no_alarm_and_anything_else_about_it_is() -> None:
+    centre = Centre().tell(model.Decided(1, "a"), model.LinkLost("a"))
+    centre.tell(model.Decided(centre.state.round, "b"), model.Claim("b", TWO, 1))
+    late = model.ReportRefused(environment="a", epoch=ONE, term=1, environment_term=1, reason="stale-epoch")
+
+    assert centre.tell(late).of(model.Alarm) == []
+    assert [alarm.kind for alarm in centre.tell(finished()).of(model.Alarm)] == ["foreign-report"]
+    assert (centre.state.environment, centre.state.placement) == ("b", PlacementState.CLAIMED)
+
+
 @pytest.mark.parametrize(
     ("exit_code", "reason", "phase"),
     [

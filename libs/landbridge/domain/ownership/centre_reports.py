@@ -63,6 +63,8 @@ def _standing(state: OperationState, report: Reported, rules: Rules) -> Decision
     theirs = report.epoch < state.epoch and any(
         former.epoch == report.epoch and former.environment == report.environment for former in state.former
     )
+    if not theirs and report.epoch < state.epoch and isinstance(report, ReportRefused):
+        return Decision(state)  # an offer delivered again after another took its place: offers are not remembered
     if not theirs:
         text = f"operation {state.operation}: {report.environment} reports epoch {report.epoch}, which it never held"
         return Decision(state, (Alarm("foreign-report", text),))
