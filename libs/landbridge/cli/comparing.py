@@ -60,7 +60,11 @@ def diff(
     answer = {"environment": name, "was": f"version {old}", "becomes": told, "differences": rows, "toProve": proof}
     if output.emit(answer, form):
         return
-    columns = [Column("FIELD"), Column(f"VERSION {old}", fold=True), Column(told.upper(), fold=True)]
+    columns = [
+        Column("FIELD"),
+        Column(f"VERSION {old}", fold=True),
+        Column("FILE" if file else told.upper(), fold=True),
+    ]
     output.table(columns, ([d.path, d.was or "-", d.becomes or "-"] for d in found), empty=f"{told} says the same")
     if found:
         print(f"\nTo be proven again: {', '.join(proof) or 'nothing, all evidence carries over'}")

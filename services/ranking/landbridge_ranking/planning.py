@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KEPT_FOR: Final = timedelta(seconds=3)
 MOST_KEPT: Final = 500
 # Copying more than this to look ahead would cost more than the answer is worth.
-MOST_WAITING: Final = 20_000
+MOST_WAITING: Final = 10_000
 # The id of an operation that is not submitted: equals are told apart by it, so the place among them is not certain.
 NOBODY: Final = str(UUID(int=0))
 
