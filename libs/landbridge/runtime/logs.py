@@ -3,11 +3,12 @@
 Log one summary line per batch, never one per message. Bind context with `structlog.contextvars`.
 """
 
+import contextlib
 import logging
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 import structlog
@@ -67,8 +68,28 @@ def _json(event: Any, **_: Any) -> str:
     return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
+class Tolerant:
+    """A text stream for logs: what a full disk or a reader that has gone does not take is left out, and nobody dies."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+
 def configure(service: str, *, level: str = "info", form: str = "json", instance: str = "") -> None:
     """Set up logging for this process: ours and that of libraries, to standard error."""
+    stream: Any = Tolerant(sys.stderr)
     common: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -84,14 +105,14 @@ def configure(service: str, *, level: str = "info", form: str = "json", instance
     structlog.configure(
         processors=[*common, render],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=stream),
         cache_logger_on_first_use=True,
     )
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[structlog.stdlib.add_logger_name, *common],
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]

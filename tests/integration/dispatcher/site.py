@@ -36,7 +36,8 @@ class Site:
         }
         (home / "bindings.yaml").write_text(yaml.safe_dump(bindings))
 
-    async def start(self, **environ: str) -> None:
+    async def start(self, *prefix: str, **environ: str) -> None:
+        """Start the dispatcher; `prefix` are words before its command."""
         settings = {
             "LANDBRIDGE_ENVIRONMENT": "onprem-a",
             "LANDBRIDGE_DATA_DIR": str(self.home),
@@ -47,7 +48,7 @@ class Site:
         }
         log = (self.home / "dispatcher.log").open("ab")
         self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-W", "error", "-m", "landbridge_dispatch.dispatcher"),
+            *(*prefix, sys.executable, "-W", "error", "-m", "landbridge_dispatch.dispatcher"),
             stdout=log,
             stderr=log,
             # Compiled modules are kept, or every start would compile hundreds of them again.

@@ -1,8 +1,10 @@
 """Logs: JSON lines, context, and no secret in any of them."""
 
+import errno
 import io
 import json
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -75,3 +77,16 @@ def test_library_logs_are_json_too_with_their_exceptions_redacted(lines: io.Stri
 def test_debug_lines_are_dropped_at_level_info(lines: io.StringIO) -> None:
     logs.get("m").debug("noise")
     assert lines.getvalue() == ""
+
+
+def test_a_full_disk_costs_log_lines_and_nobody_dies() -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    stream = logs.Tolerant(Full())
+    assert stream.write("a line\n") == 7
+    stream.flush()
+    room = io.StringIO()
+    logs.Tolerant(room).write("a line\n")
+    assert room.getvalue() == "a line\n"

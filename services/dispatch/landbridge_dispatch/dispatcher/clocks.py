@@ -1,11 +1,15 @@
 """The machine's clocks as the dispatcher uses them: the boot clock decides, the wall clock is shown."""
 
+import json
+import os
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from landbridge.domain.ownership.leases import ClockReading
 
 BEST_ROUND_TRIPS = 8
+_DRILL = os.environ.get("LANDBRIDGE_TEST_CLOCK", "")
 
 
 def boot_ms() -> int:
@@ -15,12 +19,22 @@ def boot_ms() -> int:
 
 def wall() -> datetime:
     """Return this machine's idea of the time in UTC."""
-    return datetime.now(UTC)
+    return datetime.now(UTC) + timedelta(milliseconds=_drilled_ms())
 
 
 def reading() -> ClockReading:
     """Read both clocks together."""
-    return ClockReading(boot_ms(), time.time_ns() // 1_000_000)
+    return ClockReading(boot_ms(), time.time_ns() // 1_000_000 + _drilled_ms())
+
+
+def _drilled_ms() -> int:
+    """Return how wrong a drill wants the wall clock to be: what the file named by LANDBRIDGE_TEST_CLOCK says now."""
+    if not _DRILL:
+        return 0
+    try:
+        return int(json.loads(Path(_DRILL).read_bytes())["wallOffsetMs"])
+    except (OSError, ValueError, KeyError):
+        return 0
 
 
 class CentreClock:
@@ -36,6 +50,10 @@ class CentreClock:
         """Take one exchange into account."""
         trip = received - sent
         self._measured = [*self._measured[1 - BEST_ROUND_TRIPS :], (trip, theirs - (sent + trip / 2))]
+
+    def forget(self) -> None:
+        """Measure anew: our clock has jumped, and what was measured before says nothing any more."""
+        self._measured = []
 
     @property
     def offset(self) -> timedelta | None:

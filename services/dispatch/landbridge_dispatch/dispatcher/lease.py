@@ -124,11 +124,16 @@ class LeaseKeeper:
             self.answered = False
             return self._unanswered(error)
         self.answered = True
-        if reply.at is not None:
-            self.clock.note(sent_wall, wall(), reply.at)
+        received_wall = wall()
+        hiccup = abs((received_wall - sent_wall).total_seconds() * 1000 - (boot_ms() - sent_at))
+        if reply.at is not None and hiccup < self._timing.clock_jump_ms:  # else the clock jumped meanwhile
+            self.clock.note(sent_wall, received_wall, reply.at)
         if reply.refused:
             return self._refused(reply.refused)
-        await self._granted(reply, sent_at)
+        try:
+            await self._granted(reply, sent_at)
+        except OSError as error:
+            return self._not_kept(error)
         # Three tries fit into one time to live, whatever the centre grants.
         return min(self._timing.renewal_ms, reply.ttl_ms / 3) / 1000
 
@@ -139,6 +144,14 @@ class LeaseKeeper:
             log.warning("lease_not_renewed", term=self.held.term, valid=valid, error=str(error))
         self.problem = f"the centre does not answer: {error}"
         return 1.0 if valid else 2.0
+
+    def _not_kept(self, error: OSError) -> float:
+        """Do without a lease that a restart, or a guardian, would not know of. Raises what no room on disk explains."""
+        if error.errno not in files.FULL:
+            raise error
+        log.warning("lease_not_kept", term=self.held.term, error=str(error))
+        self.problem = f"the lease cannot be written down: {error.strerror}; make room"
+        return 1.0
 
     def _refused(self, reason: str) -> float:
         log.warning("lease_refused", reason=reason, term=self.held.term, n=self.held.n)
@@ -194,6 +207,7 @@ class LeaseKeeper:
             jump = clock_jumped(before, now, self._timing)
             if jump:
                 log.warning("lease_voided", reason=jump)
+                self.clock.forget()
                 self._set(lease_voided(self.held))
                 self.kick()
             before = now

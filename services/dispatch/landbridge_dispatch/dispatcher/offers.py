@@ -37,12 +37,14 @@ class OfferDoor:
         environment: str,
         centre_now: Callable[[], datetime],
         terms_of: Callable[[Operation], Terms],
+        has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         self._desk = desk
         self._environment = environment
         self._features = frozenset(desk.executor.features)
         self._centre_now = centre_now
         self._terms_of = terms_of
+        self._has_room = has_room
         self._waiting: dict[SlotKey, own.Offer] = {}
         self._let_in = 0
         """Let in and not yet decided on: their room is not counted by the desk yet."""
@@ -94,7 +96,8 @@ class OfferDoor:
         """Return as many waiting offers as there is room for."""
         if not self._waiting:
             return []
-        room = self._desk.executor.capacity().free - self._desk.reserved - self._let_in
+        # Without room for its records work is not claimed: its offer runs out, and another environment gets it.
+        room = self._desk.executor.capacity().free - self._desk.reserved - self._let_in if self._has_room() else 0
         now = boot_ms()
         items: list[Item] = []
         for key in list(self._waiting):

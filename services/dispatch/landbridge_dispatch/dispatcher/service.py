@@ -43,6 +43,7 @@ from landbridge_dispatch.dispatcher.reporting import Reporter
 from landbridge_dispatch.dispatcher.settings import DispatcherSettings
 from landbridge_dispatch.dispatcher.shown import Watcher, restore, send_inventory
 from landbridge_dispatch.dispatcher.site import SiteDoor
+from landbridge_dispatch.dispatcher.storage import Storage
 from landbridge_dispatch.executors.bindings import load_bindings
 from landbridge_dispatch.executors.local import procfs
 from landbridge_dispatch.executors.making import make_executor
@@ -87,8 +88,13 @@ class Dispatcher:
         self.claimer = Claimer(self.environment, self.incarnation, self.lease.current)
         self.desk = Desk(self.executor, self.lease.current, self.claimer, self.reporter)
         self.contract = ContractInForce(self.executor)
+        self.storage = Storage(self.home)
         self.door = OfferDoor(
-            self.desk, environment=self.environment, centre_now=self.lease.clock.now, terms_of=self.contract.terms
+            self.desk,
+            environment=self.environment,
+            centre_now=self.lease.clock.now,
+            terms_of=self.contract.terms,
+            has_room=self.storage.has_room,
         )
         context = ProbeContext(self.executor, self.bindings, self.lease.clock, self.boot_id)
         self.prober = Prober(context, self.reporter, self.home)
@@ -118,6 +124,7 @@ class Dispatcher:
         self.health.add("nats", lambda: (self.bus is not None and self.bus.healthy()) or "not connected")
         self.health.add("lease", lambda: self.lease.usable() or self.lease.problem or "starting is not allowed yet")
         self.health.add("commands", self._commands_healthy)
+        self.health.add("storage", lambda: self.storage.has_room() or self.storage.problem)
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -255,6 +262,8 @@ class Dispatcher:
             gauges.running.set(capacity.used)
             gauges.free.set(capacity.free)
             gauges.waiting_offers.set(self.door.waiting)
+            if self.door.waiting:
+                self.desk.feed(())  # perhaps the disk has room again
             gauges.waiting_reports.set(self._waiting_reports())
             gauges.lease_usable.set(1 if self.lease.usable() else 0)
             gauges.lease_seconds.set(max(0, lease.valid_until - boot_ms()) / 1000)

@@ -1,12 +1,27 @@
 """Small durable files: whole or absent, never half-written. Standard library only, for launcher and guardians."""
 
+import contextlib
+import errno
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors that end when there is room again: of a full disk, a quota, a limit on files."""
+
+
+@contextlib.contextmanager
+def room_lacking() -> Iterator[None]:
+    """Go on behind a write for which there is no room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
 
 
 def sync_directory(path: Path) -> None:
@@ -23,14 +38,23 @@ def write_bytes(path: Path, body: bytes, *, sync: bool = True) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
     try:
-        os.write(fd, body)
+        _write_all(fd, body)
         if sync:
             os.fsync(fd)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
     finally:
         os.close(fd)
     temporary.rename(path)
     if sync:
         sync_directory(path.parent)
+
+
+def _write_all(fd: int, body: bytes) -> None:
+    """Write everything: on a disk that is nearly full the kernel writes a part, and tells only when asked again."""
+    while body:
+        body = body[os.write(fd, body) :]
 
 
 def write_json(path: Path, value: dict[str, Any], *, sync: bool = True) -> None:
@@ -71,10 +95,17 @@ def owner_of(path: Path) -> str:
 
 
 def append_line(path: Path, line: str, *, sync: bool = False) -> None:
-    """Append one line in a single write, so that writers never mix within it; with `sync` it is then on disk."""
+    """Append one line in a single write, so that writers never mix within it; with `sync` it is then on disk.
+
+    Raises OSError, and then nothing of the line stays.
+    """
+    body = line.encode() + b"\n"
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     try:
-        os.write(fd, line.encode() + b"\n")
+        written = os.write(fd, body)
+        if written < len(body):
+            os.ftruncate(fd, os.fstat(fd).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         if sync:
             os.fdatasync(fd)
     finally:

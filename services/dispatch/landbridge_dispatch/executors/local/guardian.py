@@ -9,11 +9,12 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from landbridge_dispatch.executors.local import evidence, processes, procfs, slots
+from landbridge_dispatch.executors.local import evidence, files, processes, procfs, slots
 from landbridge_dispatch.executors.local.cgroups import Cgroup
 from landbridge_dispatch.executors.local.course import MS, Course, Stage, StopRequest
 from landbridge_dispatch.executors.local.lease import NEVER, START, read_lease
@@ -24,6 +25,7 @@ from landbridge_dispatch.executors.local.preparation import NotStartedError, Pre
 from landbridge_dispatch.executors.local.watches import CheckpointWatch, MemoryWatch
 
 LEASE_RETRY_S = 0.1
+ROOM_RETRY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,8 @@ class Guardian:
         else:
             # The launcher is gone. The workload goes on by its policy, which needs no launcher.
             poll.unregister(fd)
-            self._audit("launcher-lost")
+            with files.room_lacking():
+                slots.audit(self._around.home, "launcher-lost", slot=self._slot.name)
 
     def _see_failures(self) -> None:
         """End the other ranks when one has failed: a gang is all or nothing."""
@@ -226,7 +229,9 @@ class Guardian:
 
     def _record_checkpoint(self) -> None:
         self._state |= {"checkpoint": self._checkpoints.manifest, "sealedAt": self._checkpoints.sealed_at}
-        self._record(self._state)
+        # While the workload runs nothing may wait, for its timers run: on a full disk the end tells of it.
+        with files.room_lacking():
+            slots.append_state(self._slot, self._state)
         slots.announce(self._around.home, self._slot.name)
 
     def record_end(self) -> None:
@@ -271,12 +276,26 @@ class Guardian:
         self._record({"state": slots.TOMBSTONE, "at": time.time(), **told})
 
     def _record(self, state: dict[str, Any]) -> None:
-        slots.append_state(self._slot, state)
+        """Record what must not be lost; on a full disk once there is room again."""
+        _until_room(lambda: slots.append_state(self._slot, state))
 
     def _audit(self, event: str, **facts: Any) -> None:
         order = self._order
         epoch = f"{order.generation}.{order.counter}"
-        slots.audit(self._around.home, event, slot=self._slot.name, operation=order.operation, epoch=epoch, **facts)
+        name = self._slot.name
+
+        def write() -> None:
+            slots.audit(self._around.home, event, slot=name, operation=order.operation, epoch=epoch, **facts)
+
+        _until_room(write)
+
+
+def _until_room(write: Callable[[], None]) -> None:
+    """Write, again and again while the disk is full. Only while no timer of a workload has to be kept."""
+    while True:
+        with files.room_lacking():
+            return write()
+        time.sleep(ROOM_RETRY_S)
 
 
 def _arm_signals() -> int:

@@ -4,10 +4,11 @@ Beyond the limit the newest lines count most: the beginning stays, the middle is
 memory and written at the end. Writers are always read, so that a full log never blocks a workload.
 """
 
-import errno
 import os
 from collections import deque
 from pathlib import Path
+
+from landbridge_dispatch.executors.local.files import FULL
 
 LOG_FILE = "output.log"
 _CHUNK_BYTES = 65_536
@@ -67,7 +68,7 @@ class OutputLog:
             try:
                 body = body[os.write(self._file, body) :]
             except OSError as failure:
-                if failure.errno not in (errno.ENOSPC, errno.EDQUOT):
+                if failure.errno not in FULL:
                     raise
                 # A full disk costs log lines, never the workload.
                 self._dropped_bytes += len(body)
