@@ -41,7 +41,7 @@ def redact_text(text: str) -> str:
 def redact(value: Any) -> Any:
     """Return `value` with secrets replaced, by key and by shape, at any depth."""
     if isinstance(value, str):
-        return redact_text(value if len(value) <= _MAX_TEXT else value[:_MAX_TEXT] + "…")
+        return redact_text(value if len(value) <= _MAX_TEXT else _shortened(value))
     if isinstance(value, bytes):
         return f"[{len(value)} bytes]"
     if isinstance(value, Mapping):
@@ -49,6 +49,14 @@ def redact(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [redact(item) for item in value]
     return value
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning and the last lines: the end of a traceback says what it was."""
+    half = _MAX_TEXT // 2
+    # Whole lines only: half of a secret could not be told by its shape.
+    _, newline, end = text[-half:].partition("\n")
+    return f"{text[:half]}…{newline}{end}"
 
 
 def _is_secret(key: object, item: object) -> bool:

@@ -54,6 +54,16 @@ def test_secrets_are_told_by_their_key_at_any_depth() -> None:
     }
 
 
+def test_a_long_text_keeps_its_beginning_and_its_last_lines_and_no_half_of_a_secret() -> None:
+    trace = "Traceback\n" + "  File x\n" * 1000 + SECRETS[1] + "x" * 1980 + "\nValueError: what it was"
+    shown = redact(trace)
+    assert len(shown) <= 4001
+    assert shown.startswith("Traceback\n  File x\n")
+    assert shown.endswith("…\nValueError: what it was")
+    assert "hunter2" not in shown
+    assert redact("x" * 5000) == "x" * 2000 + "…"
+
+
 def test_a_line_is_json_with_service_and_context_and_without_secrets(lines: io.StringIO) -> None:
     structlog.contextvars.bind_contextvars(operation="op-1")
     logs.get("m").warning("lost", dsn=SECRETS[0], error=f"with {SECRETS[1]}", count=3)
