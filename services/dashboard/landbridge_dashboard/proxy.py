@@ -81,7 +81,8 @@ def add_routes(app: FastAPI, http: httpx2.AsyncClient, settings: DashboardSettin
         )
         try:
             answer = await http.send(upstream, stream=True)
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, RuntimeError, OSError) as error:
+            # The latter two: the event loop's own words for a connection that closed while it was written to.
             detail = "the service behind this path does not answer; `landbridge status` names it"
             raise ProblemError(503, "Try again", detail, headers={"Retry-After": "2"}) from error
         headers = {name: value for name, value in answer.headers.items() if name.lower() in _RETURNED}

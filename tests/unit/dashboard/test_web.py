@@ -23,9 +23,12 @@ class Upstream:
 
     def __init__(self) -> None:
         self.seen: list[httpx2.Request] = []
+        self.fails: Exception | None = None
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.seen.append(request)
+        if self.fails is not None:
+            raise self.fails
         return httpx2.Response(200, json={"items": [], "cursor": None})
 
 
@@ -109,6 +112,17 @@ def test_a_cookie_alone_may_read_but_not_change(web: TestClient, upstream: Upstr
 def test_each_path_goes_to_the_service_that_owns_it(method: str, path: str, service: str) -> None:
     settings = DashboardSettings()
     assert proxy.owner_of(method, path, settings) == getattr(settings, f"{service}_url")
+
+
+@pytest.mark.parametrize(
+    "failure", [httpx2.ReadError("reset"), RuntimeError("the handler is closed"), OSError("reset")]
+)
+def test_a_service_that_ends_during_a_request_is_a_reason_to_try_again(
+    web: TestClient, upstream: Upstream, failure: Exception
+) -> None:
+    upstream.fails = failure
+    answer = web.post("/v1/operations", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
 
 
 def test_pages_allow_no_script_of_others_and_no_frames(web: TestClient) -> None:
