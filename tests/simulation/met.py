@@ -16,8 +16,8 @@ _FOUND = (
     "environment was declared dead during a recovery and came back, which is counted here and not demanded"
 )
 _REQUESTS = (
-    "only requests can be dropped, and a claim is the only one about a single operation; work that is being stopped is "
-    "hardly ever claimed: counted and not demanded"
+    "only requests can be dropped, and a claim is the only one about a single operation; work that is being stopped or "
+    "is not heard of is hardly ever claimed: counted and not demanded"
 )
 
 UNREACHABLE: dict[tuple[str, str], str] = {
@@ -25,6 +25,8 @@ UNREACHABLE: dict[tuple[str, str], str] = {
     ("clock-wrong", "record-lost"): _WITHOUT_RESTORES,
     ("drop", "cancelling"): _REQUESTS,
     ("drop", "moving"): _REQUESTS,
+    ("drop", "giving-way"): _REQUESTS,
+    ("drop", "unheard"): _REQUESTS,
     **{("quarantine-decided", state): _FOUND for state in STATES if state != "recovering"},
 }
 

@@ -10,7 +10,7 @@ def stormy() -> Plan:
     """Commands and grants come again and again, late, while environments lose their records."""
     weather = Weather(repeat=0.4, drop=0.1, slow=0.4, slow_delay=20_000)
     kinds = ("commands-again", "environment-restored", "cut", "term-raised")
-    return Plan(kinds=(*kinds, *kinds, "move", "cancel"), faults=40, weather=weather)
+    return Plan(kinds=(*kinds, *kinds, "move", "cancel", "preempted"), faults=40, weather=weather)
 
 
 def cuts() -> Plan:
@@ -20,7 +20,18 @@ def cuts() -> Plan:
 
 def people() -> Plan:
     """People act all the time, often in vain, while dispatchers and stores come and go."""
-    acts = ("cancel", "move", "move", "override", "declared-dead", "hold-lifted", "quarantine-decided")
+    acts = (
+        "cancel",
+        "move",
+        "move",
+        "preempted",
+        "queue-changed",
+        "queue-changed",
+        "override",
+        "declared-dead",
+        "hold-lifted",
+        "quarantine-decided",
+    )
     faults = ("dispatcher-killed", "environment-restored", "centre-restored", "stores-restored", "cut", "cut-all")
     return Plan(kinds=acts + acts + faults, faults=60)
 
@@ -37,6 +48,7 @@ def clocks() -> Plan:
             "cut-all",
             "dispatcher-paused",
             "cancel",
+            "preempted",
             "move",
         ),
         faults=50,

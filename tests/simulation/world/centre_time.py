@@ -19,6 +19,7 @@ _DUE: dict[Timer, model.Message] = {
     Timer.OFFER: model.OfferTimeout(),
     Timer.QUEUE: model.QueueTimeout(),
     Timer.RETRY: model.RetryDue(),
+    Timer.START: model.StartDue(),
 }
 
 
@@ -46,7 +47,7 @@ class Times:
         raise NotImplementedError
 
     def _tick(self) -> None:
-        self.world.timeline.after(_LOOK_MS, self._tick)
+        self.world.timeline.after(_LOOK_MS * self.world.pace, self._tick)
         if not self.hears:
             return
         try:

@@ -8,8 +8,8 @@ from landbridge.domain.ownership.centre_model import OWNED, OperationState, Plac
 from landbridge.domain.ownership.centre_move import is_move_pending
 
 STATES = (
-    "waiting", "backing-off", "offered", "claimed", "running", "unheard", "cancelling", "moving", "record-lost",
-    "recovering", "done",
+    "waiting", "backing-off", "offered", "claimed", "running", "unheard", "cancelling", "moving", "giving-way",
+    "record-lost", "recovering", "done",
 )  # fmt: skip
 """`unheard`: claimed or running in an environment that is not heard; `record-lost`: it counts as running there."""
 
@@ -33,6 +33,8 @@ def protocol_state(state: OperationState) -> str:
             return "cancelling"
         if is_move_pending(state):
             return "moving"
+        if state.stopping:
+            return "giving-way"
         if state.control_lost:
             return "unheard"
     return _PLAIN[state.placement]

@@ -84,8 +84,10 @@ class Environment(LeaseKeeping, Workloads):
                 self._end(workload)
         row = self.world.centre.store.environments.get(self.name)
         hello = Hello(incarnation="", term=earlier.term, n=earlier.n + 1)
+        unrecorded = {(self.name, *key) for key in self.workloads if key not in earlier.slots}
+        self.world.truth.unrecorded |= unrecorded
         if row is not None and not chain_intact(row, hello):
-            self.world.truth.orphans |= {(self.name, operation, epoch) for operation, epoch in self.workloads}
+            self.world.truth.orphans |= unrecorded
         self.durable = earlier.copy()
         self.lease = HeldLease(term=self.durable.term, n=self.durable.n)
         self.start_process()

@@ -58,7 +58,8 @@ class LeaseKeeping:
                     self.tell(process, operation, message)
             self.flush()
         hurry = process is not None and not self.lease.may_start
-        self.world.timeline.after(_HURRY_MS if hurry else DEFAULT_TIMING.renewal_ms, self._beat)
+        wait = _HURRY_MS if hurry else DEFAULT_TIMING.renewal_ms
+        self.world.timeline.after(wait * self.world.pace, self._beat)
 
     def _look_at_clocks(self, process: Process) -> None:
         """Void the lease if a clock jumped or the process stood still: it is renewed before anything starts."""

@@ -38,6 +38,12 @@ def move(world: "World", operation: str, to: str) -> None:
     _call(world, lambda centre: centre.act(operation, model.MoveRequested(to, "someone", "drill")))
 
 
+def change_queue(world: "World", operation: str) -> None:
+    """Have an operation wait elsewhere."""
+    wish = model.QueueChanged("someone", "drill", queue=world.random.choice(("night", "day")))
+    _call(world, lambda centre: centre.act(operation, wish))
+
+
 def override(world: "World", operation: str) -> None:
     """Free an operation although its old attempt may run."""
 

@@ -13,6 +13,9 @@ Target = Any
 
 
 def an_environment(world: "World") -> Target:
+    """Often the one where something is being stopped just now."""
+    if world.near and world.random.random() < 0.4:
+        return world.near
     return world.random.choice(sorted(world.environments))
 
 
@@ -42,7 +45,7 @@ def a_found_slot(world: "World") -> Target:
 
 
 def the_stores(world: "World") -> Target:
-    return None if world.orphaned else "all"
+    return None if world.orphans_allowed else "all"
 
 
 def in_environment(world: "World", name: Target) -> Iterable[OperationState]:

@@ -41,6 +41,8 @@ class Truth(CentreTruth):
     issued: dict[str, Epoch] = field(default_factory=dict)
     orphans: set[tuple[str, str, Epoch]] = field(default_factory=set)
     """(environment, operation, epoch) running on after a restore that the lease chain must have betrayed."""
+    unrecorded: set[tuple[str, str, Epoch]] = field(default_factory=set)
+    """The same after any restore, whether the chain betrays it or not."""
     overlap_allowed: set[str] = field(default_factory=set)
     """Operations that a person moved by emergency override."""
     untrusted: set[str] = field(default_factory=set)
@@ -106,7 +108,9 @@ class Truth(CentreTruth):
 
     def recorded(self, environment: str, items: tuple[tuple[str, centre.InventoryItem], ...]) -> None:
         """Work that an inventory shows is no orphan any more."""
-        self.orphans -= {(environment, operation, item.epoch) for operation, item in items}
+        shown = {(environment, operation, item.epoch) for operation, item in items}
+        self.orphans -= shown
+        self.unrecorded -= shown
 
     def rolled_back(self, states: dict[str, OperationState]) -> None:
         """The centre lost its latest past: events of that past are not events any more."""

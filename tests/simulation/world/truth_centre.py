@@ -28,6 +28,7 @@ class CentreTruth:
     grants: set[tuple[str, Epoch, int]]
     issued: dict[str, Epoch]
     orphans: set[tuple[str, str, Epoch]]
+    unrecorded: set[tuple[str, str, Epoch]]
     overlap_allowed: set[str]
     untrusted: set[str]
     events: dict[str, list[centre.Lifecycle]]
@@ -134,7 +135,7 @@ class CentreTruth:
         if before.cancel:
             self.fail("I8", f"{after.operation}: granted {grant.epoch} after the cancel intent")
         anew = (after.operation, grant.epoch, grant.term) not in self.grants
-        unrecorded = (message.environment, after.operation, grant.epoch) in self.orphans
+        unrecorded = (message.environment, after.operation, grant.epoch) in self.unrecorded
         if anew and unrecorded and (message.environment, grant.epoch) in self.running.get(after.operation, ()):
             self.fail("D3", f"{after.operation}: {grant.epoch} granted again while its unrecorded work runs")
         self.grants.add((after.operation, grant.epoch, grant.term))

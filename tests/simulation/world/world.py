@@ -53,13 +53,19 @@ class World:
         self.truth = Truth()
         self.bus = FaultyBus(self.timeline, self.random, self.plan.weather, self._met)
         self._ids = 0
+        self.pace = 1
+        """How many times slower everything periodic goes: a week in which nothing happens need not be told by beats."""
         self.environments: dict[str, Environment] = {}
         self.centre = Centre(self)
         for name in ("a", "b", "c"):
             self.environments[name] = Environment(self, name, self.machine_clock(), self_stop_works=name != "c")
         self.generation = 1
-        self.orphaned = False
+        self.orphans_allowed = self.random.random() < 0.5
+        """Either work may outlive its own records in an environment, or the centre may lose its own: nobody would be
+        left who could know. One such restore, on one side, is what the protocol promises to survive."""
         self.submitted: list[model.Accepted] = []
+        self.near = ""
+        """The environment of what people meddled with last: trouble comes there too."""
         self.backups: list[Store] = []
         self.snapshots: dict[str, Durable] = {}
 
@@ -118,9 +124,11 @@ class World:
     def submit(self, number: int, policy: Disconnection) -> None:
         retries = Retries(self.random.randint(0, 2), self.random.choice((0, 1_000, 10_000)))
         queue = self.random.choice((86_400_000, 86_400_000, 60_000))
+        gang = self.random.choice((0, 0, 0, 1_000, 20_000))
         accepted = model.Accepted(
-            operation=f"o{number}", project="p", policy=policy, retries=retries, queue_timeout_ms=queue
-        )
+            operation=f"o{number}", project="p", policy=policy, retries=retries, queue_timeout_ms=queue,
+            start_within_ms=gang,
+        )  # fmt: skip
         self._accept(accepted)
 
     def _accept(self, accepted: model.Accepted) -> None:
@@ -159,7 +167,8 @@ class World:
         """End all faults, let people help where only people can, and demand that everything ends."""
         self._heal()
         end = self.timeline.now + self.plan.calm_ms
-        looks = 0
+        self.until(self.timeline.now + _LOOKS_MS)  # by then everybody has come back, and submitted again
+        looks = 1
         while self.timeline.now < end and not self._is_over():
             looks += 1
             self.until(self.timeline.now + _LOOKS_MS)

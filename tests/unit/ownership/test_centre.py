@@ -383,3 +383,18 @@ def test_a_found_slot_that_a_later_epoch_supersedes_is_not_adopted() -> None:
 
     back.tell(model.AdoptFound(_item(SlotPhase.RUNNING, TWO), "someone"))
     assert (back.state.placement, back.state.epoch) == (PlacementState.RUNNING, TWO)
+
+
+def test_what_an_inventory_lacks_is_not_granted_again_while_its_slot_is_being_occupied() -> None:
+    centre = Centre().running().tell(model.InventoryMissing("a", 2), model.Claim("a", ONE, 2))
+    assert [refused.reason for refused in centre.of(model.RefuseClaim)] == ["record-lost"]
+
+    centre.tell(relinquished(term=2, environment_term=2, reason="not-here"))
+    assert (centre.state.placement, centre.state.phase) == (PlacementState.DONE, Phase.FAILED)
+
+
+def test_what_an_inventory_lacked_and_a_later_one_shows_is_adopted() -> None:
+    centre = Centre().running().tell(model.InventoryMissing("a", 2), _item(SlotPhase.RUNNING, term=3))
+
+    assert (centre.state.placement, centre.state.stopping) == (PlacementState.RUNNING, "")
+    assert [stop.reason for stop in centre.of(model.SendStop)] == ["missing"]

@@ -77,7 +77,8 @@ def why_not_requeue(state: OperationState) -> str:
 
 def _queue_changed(state: OperationState, wish: QueueChanged, now: int, _rules: Rules, _timing: Timing) -> Decision:
     """Have an operation wait in another queue, or by another priority class; every rule is judged again."""
-    if why_not_requeue(state):
+    waits_there = wish.queue in ("", state.queue) and wish.priority in ("", state.priority)
+    if why_not_requeue(state) or waits_there:
         return Decision(state)
     parts = (("in queue", wish.queue), ("by priority class", wish.priority))
     where = " ".join(f"{what} {name}" for what, name in parts if name)

@@ -32,7 +32,7 @@ from landbridge.domain.ownership.centre_model import (
     Timer,
 )
 from landbridge.domain.ownership.centre_move import is_move_pending, move_requested, stop_for_move
-from landbridge.domain.ownership.centre_placement import take_back
+from landbridge.domain.ownership.centre_placement import MISSING, take_back
 from landbridge.domain.ownership.centre_recovery import adopt_found, inventory_item, recovered
 from landbridge.domain.ownership.centre_shared import (
     end,
@@ -146,8 +146,8 @@ def _missing(state: OperationState, missing: InventoryMissing, _now: int, rules:
     restored = (missing.restored or state.missing) and rules.detect_environment_restore
     if restored and not state.policy.self_stopping and not state.cancel:
         return _record_lost(state, missing)
-    state = replace(state, grant_term=missing.term, missing=restored)
-    return Decision(state, (SendStop(state.environment, state.epoch, "missing", 0, True),))
+    state = replace(state, grant_term=missing.term, missing=restored, stopping=MISSING)
+    return Decision(state, (SendStop(state.environment, state.epoch, MISSING, 0, True),))
 
 
 def _record_lost(state: OperationState, missing: InventoryMissing) -> Decision:

@@ -32,6 +32,9 @@ from landbridge.domain.ownership.leases import PASSING_REFUSALS
 from landbridge.domain.ownership.policy import Timing
 from landbridge.domain.ownership.rules import Rules
 
+MISSING = "missing"
+"""Stop of work that a full inventory does not show: its slot is to be occupied, and nothing of it may run."""
+
 
 def _decided(state: OperationState, decided: Decided, now: int, _rules: Rules, timing: Timing) -> Decision:
     if is_terminal(state) or decided.round < state.round or state.placement is PlacementState.RECOVERING:
@@ -137,8 +140,8 @@ def _why_not(state: OperationState, claim: Claim, rules: Rules) -> str:
         return "recovering"
     if claim.term < state.grant_term:
         return "stale-term"
-    if state.missing and rules.no_grant_while_record_lost:
-        return "record-lost"  # it counts as running there, unrecorded: a grant would start it a second time
+    if (state.missing or state.stopping == MISSING) and rules.no_grant_while_record_lost:
+        return "record-lost"  # it may run there, unrecorded: a grant would start it a second time
     return ""
 
 

@@ -21,6 +21,7 @@ from landbridge.domain.ownership.centre_model import (
     SendStop,
     Timer,
 )
+from landbridge.domain.ownership.centre_placement import MISSING
 from landbridge.domain.ownership.centre_reports import REPORT_HANDLERS, mark_running
 from landbridge.domain.ownership.centre_shared import (
     event,
@@ -55,7 +56,8 @@ def inventory_item(state: OperationState, item: InventoryItem, now: int, rules: 
 
 def adopt(state: OperationState, item: InventoryItem) -> Decision:
     """Go on with work that is where it should be, now under the term in force."""
-    state = replace(state, grant_term=max(state.grant_term, item.term), missing=False)
+    stopping = "" if state.stopping == MISSING else state.stopping
+    state = replace(state, grant_term=max(state.grant_term, item.term), missing=False, stopping=stopping)
     effects: tuple[Effect, ...] = ()
     if state.control_lost:
         state = replace(state, control_lost=False)
