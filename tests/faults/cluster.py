@@ -20,6 +20,7 @@ from landbridge.bus.declare import api
 from landbridge.bus.envelope import Outbound, event_type
 from landbridge.bus.errors import BusError
 from landbridge.bus.publish import publish_batch
+from landbridge.bus.scan import scan
 from landbridge.client import LandbridgeError
 from landbridge.domain.ids import cloud_event_key, operation_id
 from landbridge.store import Database, StoreError
@@ -142,9 +143,14 @@ class ClusterRun:
                 stop.set()
             await bus.drain()
             lost = await self._rest()
+            told = await self._told()
         finally:
             await self.instance.close()
-        return self._report(lost)
+        return {
+            **self._report(lost),
+            "ends_told": sum(kind == "ended" for _, kind in told),
+            "told_twice": sorted(f"{operation} {kind}" for (operation, kind), ids in told.items() if len(ids) > 1),
+        }
 
     # -- load ---------------------------------------------------------------------------------------------------------
 
@@ -231,6 +237,19 @@ class ClusterRun:
         finally:
             await database.close()
         return lost
+
+    async def _told(self) -> dict[tuple[str, str], set[str]]:
+        """Return the ids of all events that tell a start or an end, by operation."""
+        told: dict[tuple[str, str], set[str]] = {}
+        bus = await self.instance.deployment.bus("streams")
+        try:
+            filters = [subjects.operation(event, "*") for event in ("running", *streams.TERMINAL)]
+            async for message in scan(bus, streams.OPERATIONS, filters):
+                kind = "started" if subjects.token(message.subject, 3) == "running" else "ended"
+                told.setdefault((message.about, kind), set()).add(message.id)
+        finally:
+            await bus.drain()
+        return told
 
     def _report(self, lost: list[str]) -> dict[str, Any]:
         edges = [*self.killed_at, self.killed_at[-1] + self.every_s]

@@ -20,6 +20,8 @@ def judge(report: dict[str, Any], kills: int) -> None:
     assert report["kills"] == kills, told
     assert report["acknowledged"] > 0, told
     assert report["lost"] == 0, told
+    assert report["told_twice"] == [], told
+    assert report["ends_told"] >= report["acknowledged"], told
     for interval in report["between_kills"]:
         assert all(interval.values()), told
 
