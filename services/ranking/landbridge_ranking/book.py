@@ -14,9 +14,10 @@ from landbridge.domain.preferences import Observed
 from landbridge.domain.queues import Plan
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass, Requirements, from_class_body
+from landbridge.domain.verdict import Assessment as Judged
 from landbridge.domain.view import View
 from landbridge.domain.weighing import policy_for, policy_version, weights_for
-from landbridge_ranking.messages import Assessment, Verdict, read_assessment
+from landbridge_ranking.messages import Assessment, Kind, Verdict, read_assessment
 
 MOST_CLASSES: Final = 20_000
 _ALWAYS: Final = datetime.max.replace(tzinfo=UTC)
@@ -31,6 +32,23 @@ class Entry:
     raw: bytes
     plan: Plan | None = None
     stamp: tuple[str, int, int] = ("", -1, -1)
+
+    @classmethod
+    def judged_here(cls, requirement_class: RequirementClass, found: Judged) -> "Entry":
+        """Make the entry of a verdict that was reached here, in the form in which eligibility's verdicts come."""
+        verdicts = tuple(
+            Verdict(
+                environment=each.environment,
+                contract_version=each.contract_version,
+                eligible=each.is_eligible,
+                valid_until=each.valid_until,
+                violations=tuple(Kind(violation.kind.value) for violation in each.violations),
+            )
+            for each in found.verdicts
+        )
+        key, body = requirement_class.key, requirement_class.body
+        read = Assessment(found.id, key, found.at, body, found.outlook.value, verdicts, found.inputs)
+        return cls(requirement_class, read, b"")
 
     @property
     def requirements(self) -> Requirements:

@@ -19,8 +19,6 @@ from landbridge.domain.tickets import Ticket
 from landbridge.domain.verdict import Assessment, Outlook
 from landbridge_ranking import outlook
 from landbridge_ranking.book import Entry
-from landbridge_ranking.messages import Assessment as Read
-from landbridge_ranking.messages import Kind, Verdict
 
 if TYPE_CHECKING:
     from landbridge.runtime.clock import Clock
@@ -85,18 +83,7 @@ class Planner:
         view = self._desk.book.view
         candidates = (candidate for versions in view.candidates.values() for candidate in versions)
         found = evaluate_eligibility(asked, candidates, now, inputs=view.inputs())
-        verdicts = tuple(
-            Verdict(
-                environment=verdict.environment,
-                contract_version=verdict.contract_version,
-                eligible=verdict.is_eligible,
-                valid_until=verdict.valid_until,
-                violations=tuple(Kind(violation.kind.value) for violation in verdict.violations),
-            )
-            for verdict in found.verdicts
-        )
-        read = Read(found.id, asked.key, now, asked.body, found.outlook.value, verdicts, found.inputs)
-        return Entry(asked, read, b""), found
+        return Entry.judged_here(asked, found), found
 
     async def _look_ahead(
         self, asked: RequirementClass, plan: Plan, operation: str, assessment: Assessment, now: datetime

@@ -11,8 +11,6 @@ from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.verdict import Assessment, Outlook
 from landbridge.schema import documents_v1 as schema
 from landbridge_ranking.book import Book, Entry
-from landbridge_ranking.messages import Assessment as Read
-from landbridge_ranking.messages import Kind, Verdict
 
 # A verdict that says "not now" is asked again as often while something waits for it.
 LOOK_AGAIN = timedelta(minutes=5)
@@ -37,7 +35,7 @@ class Decider:
         known = self._known.get(shape.key)
         if known is not None and known[0].id == found.id:
             return known[1]
-        plan = self.book.plan_of(Entry(shape, _as_read(found, shape), b""))
+        plan = self.book.plan_of(Entry.judged_here(shape, found))
         if self._reorder is not None and plan.order is not None:
             eligible = sorted(name for _, names in plan.order.groups for name in names)
             plan = replace(plan, order=Order(Ranking("", ()), self._reorder(eligible)))
@@ -51,21 +49,6 @@ class Decider:
     def may_change(self, shape: RequirementClass) -> bool:
         """Tell whether time alone may make the class eligible somewhere."""
         return self.verdict(shape).outlook is Outlook.NOT_NOW
-
-
-def _as_read(found: Assessment, shape: RequirementClass) -> Read:
-    """Return an assessment as the ranking service reads it."""
-    verdicts = tuple(
-        Verdict(
-            environment=each.environment,
-            contract_version=each.contract_version,
-            eligible=each.is_eligible,
-            valid_until=each.valid_until,
-            violations=tuple(Kind(violation.kind.value) for violation in each.violations),
-        )
-        for each in found.verdicts
-    )
-    return Read(found.id, shape.key, found.at, shape.body, found.outlook.value, verdicts, found.inputs)
 
 
 def _in_order(names: list[str]) -> tuple[tuple[float, tuple[str, ...]], ...]:
