@@ -61,8 +61,10 @@ def test_what_is_shown_is_what_runs_in_each_environment(instance: Instance, tmp_
 def test_a_value_that_does_not_suit_is_refused_with_its_line_by_render_and_by_submit(
     instance: Instance, tmp_path: Path
 ) -> None:
-    operation = tmp_path / "operation.yaml"
+    catalogue, operation = tmp_path / "catalogue.yaml", tmp_path / "operation.yaml"
+    catalogue.write_text(CATALOGUE)
     operation.write_text(OPERATION.replace("word: hello", "word: helo"))
+    instance.run("apply", str(catalogue))
     told = f'{operation}:7:22 spec.parameters.word: expected one of hello, bye, found "helo"; did you mean "hello"?'
 
     assert told in instance.run("render", str(operation), check=2).stderr

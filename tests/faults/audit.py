@@ -186,7 +186,8 @@ def _check_owners(
     by_epoch: dict[str, set[str]] = {}
     for run in runs:
         by_epoch.setdefault(run.epoch, set()).add(run.site)
-        if run.stop is None:
+        # A canary of the verifier comes and goes as it likes: one may run while everything is audited.
+        if run.stop is None and not operation.startswith("probe-"):
             found.never_stopped.append(f"{operation} {_named(run)}")
     for epoch, sites in by_epoch.items():
         if len(sites) > 1:

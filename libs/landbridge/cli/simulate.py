@@ -37,10 +37,11 @@ def simulate(
     ] = None,
     form: Output = Format.TABLE,
 ) -> None:
-    """Try policies before using them: run a trace of work through the code that decides, on virtual time.
+    """Try policies on a trace of work, on virtual time.
 
-    Needs no instance and changes nothing. Every environment is taken to be connected and proven; work starts as soon as
-    it is placed. Ends with 1 if a limit was ever exceeded, which would be a defect.
+    The work goes through the code that decides in production. Needs no instance and changes nothing. Every environment
+    is taken to be connected and proven; work starts as soon as it is placed. Ends with 1 if a limit was ever exceeded,
+    which would be a defect.
     """
     from landbridge_ranking.whatif.problems import ScenarioError
     from landbridge_ranking.whatif.simulate import simulate as run

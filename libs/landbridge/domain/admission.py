@@ -90,7 +90,8 @@ class Admission:
         A newer round replaces an older one. Rounds that wait, or were admitted, already are ignored.
         """
         bucket = self.buckets[key]
-        if not bucket.tickets:
+        drained = bucket.wait is not None and bucket.wait.reason is queues.WaitReason.QUEUE_DRAINING
+        if not bucket.tickets or drained:  # what had been let in before may leave a drained queue
             self._sleepers.wake(key)
         new: list[Ticket] = []
         for ticket in tickets:

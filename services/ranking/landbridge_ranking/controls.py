@@ -66,6 +66,7 @@ async def act(
     service: "RankingService", action: Action, queue: str, by: str, reason: str, *, dry_run: bool
 ) -> dict[str, Any]:
     """Do it, and tell what follows; a dry run leaves no trace. Raises ProblemError 404 or 409."""
+    service.book.settle()  # nothing may have had a turn since the queue was applied
     catalogue = service.book.view.catalogue
     if queue not in catalogue.queues and queue != DEFAULT_QUEUE:
         known = ", ".join(sorted({*catalogue.queues, DEFAULT_QUEUE}))

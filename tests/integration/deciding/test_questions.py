@@ -39,7 +39,12 @@ async def test_a_queue_is_paused_drained_and_resumed_by_people_with_name_and_rea
             assert answer.status_code == status, answer.text
             return answer.json()
 
-        await wait_until(lambda: "training" in deciders[1].book.view.catalogue.queues, "the queue is known")
+        async def known() -> bool:
+            path = "/v1/ranking/queues/training/pause"
+            answer = await client.post(path, params={"dryRun": "true"}, json={"reason": "is it there?"})
+            return answer.status_code == 200
+
+        await wait_until(known, "the queue is known")
         assert (await client.post("/v1/ranking/queues/nowhere/pause", json={"reason": "x"})).status_code == 404
         await act("pause", 422, reason="")
         assert (await act("pause", dry=True))["dryRun"] is True

@@ -28,6 +28,7 @@ async def test_killed_at_any_point_loses_nothing_and_repeats_no_effect(world: Wo
     told = {row[0] for row in await world.db.fetch("select about from event_log")}
     assert told == set(ids)
     published = await world.stored("OPERATIONS")
-    # Killed between commit and the mark's removal, events are published a second time, with the same ids.
-    assert published in ({41, 81} if point != "loop.before-commit" else {41})
+    # Killed between commit and the mark's removal, a batch's events are published a second time, with the same ids. How
+    # many messages the first batch has depends on how they came.
+    assert 41 <= published <= (81 if point != "loop.before-commit" else 41)
     assert published == 41 or point in {"loop.after-publish", "loop.after-ack"}

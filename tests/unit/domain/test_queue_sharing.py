@@ -193,3 +193,5 @@ def test_a_drained_queue_lets_out_what_is_in_it_and_takes_nothing_new() -> None:
     assert order == ["before0", "before1", "again"]
     assert admission.admit(later) == []
     assert wait_of(admission, "k") is WaitReason.QUEUE_DRAINING
+    admission.arrive("k", [Ticket("late", 2, 60, later)])  # while others of its class wait
+    assert names_of(admission.admit(later)) == ["late"]
