@@ -43,6 +43,8 @@ class OwnBroker:
         self._journal: Journal
         self._position = 0  # the centre has everything up to here
         self._dropped = 0
+        self._streams = 0  # how often they were lost: positions count in one of their lives only
+        self._dropping = asyncio.Lock()
         self._cut = False
 
     async def open(self, bus: Bus) -> None:
@@ -80,6 +82,7 @@ class OwnBroker:
     async def _forward(self) -> None:
         while True:
             self.stored.clear()
+            streams_before = self._streams
             try:
                 page = await self._journal.page(self._position)
             except BusError as error:
@@ -88,6 +91,8 @@ class OwnBroker:
                 continue
             if page:
                 await self._deliver(page)
+                if self._streams != streams_before:
+                    continue  # the page was of streams that are gone; those of now begin anew
                 self._position = page[-1].stream_sequence
                 self.waiting = max(0, self.waiting - len(page))
             else:
@@ -148,14 +153,20 @@ class OwnBroker:
         """Remove what the centre has; not after each page, for every removal is a synchronisation of the disk."""
         while True:
             await asyncio.sleep(DROP_EVERY_S)
-            upto = self._position
-            if upto == self._dropped:
-                continue
-            try:
-                await self._journal.drop(upto)
-                self._dropped = upto
-            except BusError as error:
-                log.warning("reports_not_dropped", error=str(error))
+            async with self._dropping:
+                upto = self._position
+                if upto == self._dropped:
+                    continue
+                try:
+                    await self._journal.drop(upto)
+                    self._dropped = upto
+                except BusError as error:
+                    log.warning("reports_not_dropped", error=str(error))
+
+    def _begin_anew(self, position: int = 0) -> None:
+        """Forget positions: they were those of streams that are gone."""
+        self._streams += 1
+        self._position = self._dropped = position
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
@@ -180,8 +191,13 @@ class OwnBroker:
             if error.code != STREAM_NOT_FOUND:
                 raise
             log.error("site_streams_lost", error=str(error))
-            await declare_site(self._bus, self._environment, budget_bytes=self._budget_bytes, replicas=self._replicas)
+            # Not while something is dropped: of new streams nothing has been delivered yet.
+            async with self._dropping:
+                self._begin_anew()
+                await declare_site(
+                    self._bus, self._environment, budget_bytes=self._budget_bytes, replicas=self._replicas
+                )
             first, last = await self._journal.extent()
         if last < self._position:
-            self._position = self._dropped = first
+            self._begin_anew(first)
         self.waiting = max(0, last - self._position)
