@@ -78,9 +78,10 @@ test-faults: setup ## Random faults on a real instance, audited (SEED=1 OPERATIO
 	@PYTHONPATH=tests $(RUN) -m faults --seed $(or $(SEED),1) --operations $(or $(OPERATIONS),10000) --faults $(or $(FAULTS),500)
 
 .PHONY: test-deep
-test-deep: setup ## Ownership: 2,000 seeds, each rule switched off, long state machine runs (SEEDS=100000; goes on where it was interrupted)
+test-deep: setup ## Ownership: 2,000 seeds, each rule switched off, long state machine runs, larger models (SEEDS=100000; goes on if interrupted)
 	@PYTHONPATH=tests $(RUN) -m simulation.deep --seeds $(or $(SEEDS),2000)
 	@LANDBRIDGE_DEEP=1 $(PYTEST) --timeout 3600 tests/simulation/test_ownership_machine.py
+	@$(PYTEST) --timeout 3600 -m slow tests/models
 
 .PHONY: test-queues
 test-queues: setup ## Queues: 10,000 random worlds, thousands of cases of backfill, a million operations in a thousand queues
