@@ -1,6 +1,7 @@
 """The auditor finds what it is there for: each kind of harm, planted, is named, and a clean history is not."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from landbridge.bus.envelope import Inbound
 
-from .audit import Committed, Findings, Frozen, audit
+from .audit import CANARY_S, Committed, Findings, Frozen, audit
 from .load import Acknowledged
 from .plan import rounds
 from .recovery import Healed, recoveries
@@ -68,6 +69,19 @@ def test_each_kind_of_harm_is_named(kind: str, events: tuple[Inbound, ...], runs
     findings = found(events, runs)
     assert getattr(findings, kind), findings.to_json()
     assert not findings.good
+
+
+def test_a_canary_may_be_at_work_but_not_for_long() -> None:
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    for started, stuck in ((now - 1, False), (now - 10 * CANARY_S, True)):
+        committed, truth = Committed(), Truth()
+        for event in GOOD:
+            committed.take(event)
+        truth.add(a_run())
+        truth.add(Run("sim-a", "probe-0123", "0.0", started, wall=started, stop=None))
+        findings = audit(Acknowledged({"key": OPERATION}), truth, committed, ())
+        assert bool(findings.never_stopped) is stuck
+        assert findings.good is not stuck
 
 
 def test_only_simulated_work_in_a_frozen_dispatcher_may_seem_to_overlap() -> None:
