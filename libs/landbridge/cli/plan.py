@@ -34,8 +34,8 @@ def plan(
     """Show where operations would run, and when.
 
     And why not elsewhere. Decided as for submitted ones, by what is known now; nothing is stored. Exit code: 0 some
-    environment can run it now
-    (it may still have to wait its turn), 3 none can, 2 invalid; of several files the highest.
+    environment can run it now (it may still have to wait its turn), 3 none can, 2 invalid; of several files the
+    highest.
     """
     changes = Changes(project, queue, preset or [], set_values or [], environment or [])
     items = operations(files, changes)

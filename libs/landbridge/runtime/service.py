@@ -93,6 +93,7 @@ class Service:
             started=lambda: self.health.started,
         )
         self.loops: list[Loop] = []
+        self._running: set[asyncio.Task[None]] = set()  # the loops, while they run
         self.port = 0
         self._stop = asyncio.Event()
         self._group: asyncio.TaskGroup
@@ -276,7 +277,7 @@ class Service:
         )
         self.health.add(f"consumer-{subscription.stream.lower()}", lambda: str(consumer.problem or ""))
         self.loops.append(loop)
-        self._group.create_task(loop.run(), name=f"loop-{name}")
+        self._running.add(self._group.create_task(loop.run(), name=f"loop-{name}"))
 
     def _stuck_loops(self) -> str:
         """Name loops that made no progress although broker and Postgres are there: only a restart helps then."""
@@ -292,10 +293,8 @@ class Service:
         await asyncio.sleep(self.settings.readiness_grace_seconds)
         for loop in self.loops:
             loop.stop()
-        names = {f"loop-{loop.name}" for loop in self.loops}
-        running = {task for task in asyncio.all_tasks() if task.get_name() in names}
-        if running:
-            _, late = await asyncio.wait(running, timeout=self.settings.drain_seconds)
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=self.settings.drain_seconds)
             for task in late:
                 log.warning("not finished in time; what it holds is delivered again", task=task.get_name())
                 task.cancel()

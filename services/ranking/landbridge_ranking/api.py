@@ -7,6 +7,7 @@ from fastapi import Depends, FastAPI, Query, Request
 
 from landbridge.domain.decision_record import Placed, replay
 from landbridge.runtime.auth import Principal, Role
+from landbridge.runtime.orders import Order, read_order
 from landbridge.runtime.problems import ProblemError
 from landbridge_ranking import controls, questions, store
 
@@ -34,7 +35,7 @@ def _controls(app: FastAPI, service: "RankingService") -> None:
         """Pause, resume or drain a queue. With `dryRun` only tell what it would do."""
         if action not in list(controls.Action):
             raise ProblemError(404, "Not found", f"expected pause, resume or drain, found {action!r}")
-        order = await controls.read_order(request, dry_run=dry_run)
+        order = await read_order(request, Order, dry_run=dry_run)
         wanted = controls.Action(action)
         return await controls.act(service, wanted, queue, principal.name, order.reason, dry_run=dry_run)
 

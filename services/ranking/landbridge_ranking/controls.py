@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from fastapi import Request
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Outbound, event_type
 from landbridge.domain.catalogue import Catalogue, QueueControl
 from landbridge.domain.requirements import DEFAULT_QUEUE
 from landbridge.runtime import logs
+from landbridge.runtime.orders import preview
 from landbridge.runtime.problems import ProblemError
 from landbridge.schema.wire.event_v1 import CatalogueEntry
 from landbridge.store import Tx
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 log = logs.get(__name__)
 _ENTRY: Final = event_type("catalogue", "CatalogueEntry")
-REASON_MAX: Final = 2000
 KIND: Final = "queue-control"
 _encode = msgspec.json.Encoder().encode
 
@@ -37,29 +36,6 @@ class Action(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     DRAIN = "drain"
-
-
-class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of what a person decides: why, in words."""
-
-    reason: str = ""
-
-
-class _RolledBackError(Exception):
-    """Ends the transaction of a preview."""
-
-
-async def read_order(request: Request, *, dry_run: bool) -> Order:
-    """Read a body. Raises ProblemError 422 where the reason is missing and it is meant."""
-    try:
-        order = msgspec.json.decode(await request.body() or b"{}", type=Order)
-    except msgspec.MsgspecError as error:
-        raise ProblemError(422, "Invalid request", f'expected {{"reason": "why, in words"}}: {error}') from error
-    if not order.reason.strip() and not dry_run:
-        raise ProblemError(422, "Invalid request", "a reason is needed: it is kept with what it concerns")
-    if len(order.reason) > REASON_MAX:
-        raise ProblemError(422, "Invalid request", f"reason: expected at most {REASON_MAX} characters")
-    return order
 
 
 async def act(
@@ -92,12 +68,8 @@ async def act(
         return [_event(queue, after, at)]
 
     if dry_run:
-        try:
-            async with service.database.transaction() as tx:
-                await work(tx)
-                raise _RolledBackError
-        except _RolledBackError:
-            return {**outcome, "dryRun": True}
+        await preview(service.database, work)
+        return {**outcome, "dryRun": True}
     await service.outbox.commit(work)
     log.warning("queue_controlled", action=action.value, queue=queue, by=by, reason=reason)
     return {**outcome, "dryRun": False}

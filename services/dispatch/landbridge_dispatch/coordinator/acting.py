@@ -12,55 +12,41 @@ from fastapi import Request
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.lifecycle import TERMINAL
 from landbridge.domain.ownership.centre_model import OperationState, PlacementState
-from landbridge.runtime.problems import ProblemError
+from landbridge.runtime import orders
 from landbridge.store import Tx
 from landbridge_dispatch.coordinator.core import Core
 
 Outcome = dict[str, Any]
 Work = Callable[[Tx], Awaitable[tuple[Outcome, Sequence[Outbound]]]]
-REASON_MAX = 2000
 LISTED = 200
 
 
-class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The body of what a person decides: why, in words. It is kept with what it concerns."""
+class Order(orders.Order, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Why, and what else a person says of an operation, an environment or the centre."""
 
-    reason: str = ""
     environment: str = ""
     generation: int = 0
     queue: str = ""
     priority: str = ""
 
 
-class _RolledBackError(Exception):
-    """Ends the transaction of a preview."""
-
-
 async def read_order(request: Request, *, dry_run: bool) -> Order:
     """Read a body. Raises ProblemError 422 where the reason is missing and it is meant."""
-    try:
-        order = msgspec.json.decode(await request.body() or b"{}", type=Order)
-    except msgspec.MsgspecError as error:
-        raise ProblemError(422, "Invalid request", f'expected {{"reason": "why, in words"}}: {error}') from error
-    if not order.reason.strip() and not dry_run:
-        raise ProblemError(422, "Invalid request", "a reason is needed: it is kept with what it concerns")
-    if len(order.reason) > REASON_MAX:
-        raise ProblemError(422, "Invalid request", f"reason: expected at most {REASON_MAX} characters")
-    return msgspec.structs.replace(order, reason=order.reason.strip() or "preview")
+    return await orders.read_order(request, Order, dry_run=dry_run)
 
 
 async def act(core: Core, work: Work, name: str, *, dry_run: bool, alone: bool = False) -> Outcome:
     """Run `work` and return its outcome; a dry run leaves no trace. `alone`: no replica decides meanwhile."""
-    if not dry_run:
-        return {**await core.run(work, name, alone=alone), "dryRun": False}
-    outcome: Outcome = {}
-    try:
-        async with core.database.transaction() as tx:
-            await core.stand(tx, alone=alone)
-            outcome, _ = await work(tx)
-            raise _RolledBackError
-    except _RolledBackError:
-        return {**outcome, "dryRun": True}
+
+    async def in_force(tx: Tx) -> tuple[Outcome, Sequence[Outbound]]:
+        await core.stand(tx, alone=alone)
+        return await work(tx)
+
+    if dry_run:
+        outcome, _ = await orders.preview(core.database, in_force)
+    else:
+        outcome = await core.run(work, name, alone=alone)
+    return {**outcome, "dryRun": dry_run}
 
 
 class _Metadata(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.ownership.leases_centre import (
@@ -37,8 +37,7 @@ _TRIES = 8
 _PAUSE_S = 0.005
 _CENTRE_S = 1.0
 _GENERATION_LOCK = 0x6C62_6765_6E00  # a number that nobody else of this database uses
-_ALONE = "select pg_advisory_xact_lock($1)"
-_BESIDE = "select pg_advisory_xact_lock_shared($1)"
+_STAND = "select generation, recovering from stand($1, $2)"
 
 
 class Core:
@@ -66,7 +65,9 @@ class Core:
 
     async def read_centre(self, tx: Tx) -> None:
         """Take over what the centre's own row says."""
-        row = await tx.fetchrow("select generation, recovering from centre")
+        self._take_over(await tx.fetchrow("select generation, recovering from centre"))
+
+    def _take_over(self, row: Any) -> None:
         if row is not None:
             self.generation, self.recovering = row[0], row[1]
 
@@ -76,9 +77,7 @@ class Core:
         However late a replica hears of a generation that another one has begun, it decides nothing by an earlier one:
         what was begun in the old one is over first. `alone`: for who begins a generation.
         """
-        await tx.execute(_ALONE if alone else _BESIDE, _GENERATION_LOCK)
-        # A statement of its own: the one that waits for the lock reads what was before.
-        await self.read_centre(tx)
+        self._take_over(await tx.fetchrow(_STAND, _GENERATION_LOCK, alone))
 
     async def follow_centre(self) -> None:
         """Keep up with a generation that another replica begins. Runs until cancelled."""

@@ -36,8 +36,6 @@ class OperationsHandler:
 
     async def __call__(self, tx: Tx, batch: Sequence[Inbound]) -> Sequence[Outbound]:
         parsed = [(message, _read(message)) for message in batch]
-        if self._core.recovering:
-            await self._core.read_centre(tx)
         session = self._core.session(tx)
         await session.load(name for _, content in parsed for name in _operations(content))
         held = await self._held(tx, parsed)
