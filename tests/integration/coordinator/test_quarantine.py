@@ -1,5 +1,9 @@
 """Unknown work on the coordinator's own stores: what waits for a decision goes on once none is needed any more."""
 
+import asyncio
+
+from landbridge.store import Database
+from landbridge_dispatch.coordinator import quarantine
 from landbridge_dispatch.coordinator.service import CoordinatorService
 from support.coordinator_stage import ScriptedEnvironment, Stage, an_epoch
 from support.wait import wait_until
@@ -37,6 +41,21 @@ async def test_an_operation_goes_on_with_what_is_known_of_a_slot_that_had_ended_
     assert (told[-1].environment, told[-1].epoch) == ("a", an_epoch(3))
     assert await stage.ordered("a", "offer") == []
     assert (await ask(coordinator, "GET", "quarantine"))["items"] == []
+
+
+async def test_a_slot_is_not_settled_while_an_operation_is_being_held_for_it(
+    coordinator: CoordinatorService, stage: Stage, join: Join, dispatch_db: Database
+) -> None:
+    a = await _shows(coordinator, stage, join, "finished")
+    again = _back(stage, a)
+    async with dispatch_db.transaction() as tx:
+        assert await quarantine.undecided(tx, [STRANGER]) == {STRANGER}
+        joining = asyncio.create_task(again.join())
+        await asyncio.sleep(0.5)
+        (entry,) = (await ask(coordinator, "GET", "quarantine"))["items"]
+        assert entry["state"] == "open"  # else nobody would tell the operation that it may go on
+    await joining
+    await stage.until(STRANGER, "pending", "running", "completed")
 
 
 async def test_a_slot_whose_record_is_lost_before_it_ended_still_waits_for_a_person(

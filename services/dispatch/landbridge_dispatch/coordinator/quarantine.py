@@ -71,9 +71,13 @@ async def note(
 
 
 async def undecided(tx: Tx, operations: Iterable[str]) -> set[str]:
-    """Return those operations of which a slot waits for a decision or for its stop to be proven."""
+    """Return those operations of which a slot waits for a decision or for its stop to be proven.
+
+    The rows stay as they are until `tx` ends: whoever settles one of them meanwhile sees what was decided by it, and
+    lets the operation go on.
+    """
     found = await tx.fetch(
-        "select distinct operation from quarantine where operation = any($1) and state in ('open', 'stopping')",
+        "select operation from quarantine where operation = any($1) and state in ('open', 'stopping') for share",
         list(operations),
     )
     return {row[0] for row in found}
