@@ -53,11 +53,46 @@ class Source(msgspec.Struct, frozen=True, rename="camel"):
     path: str = ""
 
 
+class ImageVariant(msgspec.Struct, frozen=True, rename="camel"):
+    """An image for one architecture or one class of accelerators."""
+
+    digest: str = ""
+    name: str = ""
+    architecture: str = ""
+    accelerator: str = ""
+
+
+class Image(msgspec.Struct, frozen=True, rename="camel"):
+    """An image of a logical registry."""
+
+    registry: str = ""
+    name: str = ""
+    digest: str = ""
+    variants: Mapping[str, ImageVariant] = {}
+
+
+class Port(msgspec.Struct, frozen=True, rename="camel"):
+    """A port that a service answers on."""
+
+    port: int = 0
+    protocol: str = "http"
+
+
+class Route(msgspec.Struct, frozen=True, rename="camel"):
+    """The stable address of a service."""
+
+    name: str = ""
+    path: str = ""
+    port: str = ""
+    health_path: str = ""
+
+
 class Requests(msgspec.Struct, frozen=True, rename="camel"):
     """What each replica needs, as quantities."""
 
     cpu: str = ""
     memory: str = ""
+    ephemeral_storage: str = msgspec.field(default="", name="ephemeral-storage")
 
 
 class Accelerator(msgspec.Struct, frozen=True, rename="camel"):
@@ -117,6 +152,9 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     outputs: Mapping[str, Output] = {}
     checkpoints: Checkpoints | None = None
     source: Source | None = None
+    image: Image | None = None
+    ports: Mapping[str, Port] = {}
+    route: Route | None = None
     resources: Resources = Resources()
     identity: str = ""
     lifecycle: Lifecycle = Lifecycle()

@@ -9,6 +9,7 @@ It never leaves the environment. Relative directories are below the environment'
     identities: {trainer: {user: lb-trainer}}    # absent: every role runs as the dispatcher's own user
     accepts: {projects: [retail-eu], connections: [models], identities: [trainer]}    # absent or "*": all
     simulation: {duration: 2s, failureRate: 0.01, startDelay: 0s, slots: 1000, seed: 7}
+    kubernetes: {namespace: "lb-{project}", keeper: {url: "http://10.96.0.40:8480"}}    # see kubernetes/settings.py
 """
 
 import os
@@ -20,6 +21,7 @@ import msgspec
 import yaml
 
 from landbridge.domain import units
+from landbridge_dispatch.executors.kubernetes.settings import KubernetesSettings
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
 
 WRITABLE = frozenset({"read-write", "write-only"})
@@ -60,6 +62,8 @@ class Principal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
     user: str = ""
     service_account: str = ""
+    audience: str = ""
+    """Of a projected token for the workload itself; empty: it gets none."""
 
 
 class Accepts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +124,7 @@ class Bindings(msgspec.Struct, frozen=True):
     identities: Mapping[str, Principal] | None = None
     accepts: Accepts = Accepts()
     simulation: Simulation | None = None
+    kubernetes: KubernetesSettings = KubernetesSettings()
     roles: frozenset[str] | None = None
     """Roles of the contract in force: who may come in where `identities` is not stated. None: not known yet."""
 
@@ -180,6 +185,7 @@ _SECTIONS: dict[str, Any] = {
     "identities": dict[str, Principal],
     "accepts": Accepts,
     "simulation": Simulation,
+    "kubernetes": KubernetesSettings,
 }
 
 

@@ -102,6 +102,8 @@ class RefusalCode(StrEnum):
     SECRET = "secret-unavailable"  # noqa: S105 - a code
     IDENTITY = "identity-not-mapped"
     WORKLOAD = "workload-not-supported"
+    IMAGE = "image-not-accepted"
+    CLASS = "class-not-reached"
     RESUME = "checkpoint-unreadable"
 
 

@@ -75,7 +75,7 @@ def build_order(home: Path, name: str, work: Work, found: Resolution, options: E
         disconnection=Disconnection(work.policy.policy, work.policy.within_ms, work.policy.grace_ms),
         outputs={key: OutputPlace(*_texts(place)) for key, place in found.outputs.items()},
         checkpoint=None if found.checkpoint is None else CheckpointPlace(*_texts(found.checkpoint)),
-        acceptance=[_criterion(criterion) for criterion in spec.acceptance],
+        acceptance=[criterion_of(criterion) for criterion in spec.acceptance],
         resolved=resolved(work, found),
     )
 
@@ -123,7 +123,8 @@ def _texts(place: Place) -> tuple[str, str, str]:
     return place.connection, place.path, str(place.directory)
 
 
-def _criterion(criterion: Criterion) -> dict[str, Any]:
+def criterion_of(criterion: Criterion) -> dict[str, Any]:
+    """Return a criterion as it is judged: sizes in bytes."""
     written: dict[str, Any] = msgspec.to_builtins(criterion)
     if size := written.pop("minSize", ""):
         written["minBytes"] = units.parse_bytes(size)

@@ -1,0 +1,111 @@
+"""What a pod's status says, reduced to what decisions need. Everything in it may be absent. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from landbridge_dispatch.executors.kubernetes import names
+
+TERMINAL: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """One pod. `waiting` and `reason` are the container's own words, `disruption` why the cluster took it away."""
+
+    uid: str
+    name: str = ""
+    rank: int = 0
+    phase: str = "Pending"
+    status_reason: str = ""
+    status_message: str = ""
+    deleting: bool = False
+    node: str = ""
+    scheduled: str = ""
+    """Why it has no node, in the scheduler's words."""
+    disruption: str = ""
+    disruption_message: str = ""
+    waiting: str = ""
+    waiting_message: str = ""
+    running: bool = False
+    ready: bool = False
+    terminated: bool = False
+    reason: str = ""
+    message: str = ""
+    exit_code: int = 0
+    finished_at: float = 0.0
+    created_at: float = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether its workload surely runs no more."""
+        return self.terminated or self.phase in TERMINAL
+
+
+def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
+    """Read a pod."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    conditions = {item.get("type"): item for item in status.get("conditions") or ()}
+    scheduled, disruption = conditions.get("PodScheduled", {}), conditions.get("DisruptionTarget", {})
+    work = _container(status.get("containerStatuses"), names.CONTAINER)
+    shell = _container(status.get("initContainerStatuses"), names.SHELL_CONTAINER)
+    state = work.get("state") or {}
+    ended, waits = (
+        state.get("terminated") or {},
+        state.get("waiting") or (shell.get("state") or {}).get("waiting") or {},
+    )
+    return PodFacts(
+        uid=metadata["uid"],
+        name=metadata["name"],
+        rank=_integer((metadata.get("labels") or {}).get(names.RANK)),
+        phase=status.get("phase") or "Pending",
+        status_reason=status.get("reason") or "",
+        status_message=status.get("message") or "",
+        deleting=bool(metadata.get("deletionTimestamp")),
+        node=(pod.get("spec") or {}).get("nodeName") or "",
+        scheduled=_told(scheduled) if scheduled.get("status") == "False" else "",
+        disruption=disruption.get("reason") or "" if disruption.get("status") == "True" else "",
+        disruption_message=disruption.get("message") or "",
+        waiting=waits.get("reason") or "",
+        waiting_message=waits.get("message") or "",
+        running="running" in state,
+        ready=bool(work.get("ready")),
+        terminated=bool(ended),
+        reason=ended.get("reason") or "",
+        message=ended.get("message") or "",
+        exit_code=int(ended.get("exitCode") or 0),
+        finished_at=moment(ended.get("finishedAt")),
+        created_at=moment(metadata.get("creationTimestamp")),
+    )
+
+
+def moment(text: object) -> float:
+    """Return seconds since the epoch; 0 for none."""
+    if not isinstance(text, str) or not text:
+        return 0.0
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """Return a condition of an object that holds; empty where it does not."""
+    for found in (item.get("status") or {}).get("conditions") or ():
+        if found.get("type") == kind and found.get("status") == "True":
+            return dict(found)
+    return {}
+
+
+def _container(statuses: Any, name: str) -> Mapping[str, Any]:
+    return next((status for status in statuses or () if status.get("name") == name), {})
+
+
+def _told(condition_: Mapping[str, Any]) -> str:
+    reason, message = condition_.get("reason") or "", condition_.get("message") or ""
+    return f"{reason}: {message}" if message else reason
+
+
+def _integer(text: object) -> int:
+    return int(text) if isinstance(text, str) and text.isdecimal() else 0

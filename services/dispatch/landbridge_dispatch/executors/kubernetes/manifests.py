@@ -1,0 +1,214 @@
+"""The objects of a slot. The Job stands for the slot whatever the work's type: its name is what is taken once. Pure.
+
+It is created suspended, which occupies the slot and starts nothing; a tombstone is one that stays suspended. No object
+is removed by a time to live: the slot goes when the centre knows its end, and everything else goes with it.
+"""
+
+from typing import Any, Final
+
+from landbridge_dispatch.executors.bindings import Bindings
+from landbridge_dispatch.executors.kubernetes import names, records
+from landbridge_dispatch.executors.kubernetes.pods import DEVICES, pod_spec, port_name
+from landbridge_dispatch.executors.kubernetes.resolution import Resolved
+from landbridge_dispatch.executors.kubernetes.variables import memory_bytes
+from landbridge_dispatch.executors.local.build import criterion_of
+from landbridge_dispatch.executors.protocol import Burial, RefusalCode, RefusedError, Work
+from landbridge_dispatch.specification import STOP_GRACE_MS, milliseconds
+
+RANKS_MAX: Final = 1000
+GANG_WITHIN_MS: Final = 600_000
+_TOMBSTONE_IMAGE: Final = "landbridge.invalid/tombstone@sha256:" + "0" * 64
+Object = dict[str, Any]
+
+
+def ranks_of(work: Work) -> int:
+    """Return how many pods work together. Raises RefusedError."""
+    spec = work.view.spec
+    if spec.type == "service" and not spec.ports:
+        raise RefusedError(RefusalCode.WORKLOAD, "a service needs a port that shows when it is ready: state ports")
+    if spec.type != "distributed-job":
+        return 1
+    if not 1 <= spec.replicas <= RANKS_MAX:
+        raise RefusedError(RefusalCode.WORKLOAD, f"1 to {RANKS_MAX} replicas here, found {spec.replicas}")
+    return spec.replicas
+
+
+def job(bindings: Bindings, work: Work, found: Resolved) -> Object:
+    """Return the suspended Job that occupies the slot. Raises RefusedError."""
+    ranks = ranks_of(work)
+    labels = _labels(bindings, work)
+    spec: Object = {
+        "suspend": True,
+        "backoffLimit": 0,
+        "podReplacementPolicy": "Failed",
+        "parallelism": ranks,
+        "completions": ranks,
+        "template": {"metadata": {"labels": labels}, "spec": pod_spec(bindings, work, found, ranks=ranks)},
+    }
+    if ranks > 1:
+        spec["completionMode"] = "Indexed"
+    if work.view.spec.type == "service":
+        # The pods are those of a Deployment; this Job is only what is taken, and never runs.
+        spec["template"]["spec"] = _nothing(bindings)
+    return _slot(bindings, work, spec, record=_record(work, found, ranks))
+
+
+def tombstone(bindings: Bindings, burial: Burial, namespace: str, grave: records.Grave) -> Object:
+    """Return a Job that takes the slot of an epoch for ever."""
+    operation, epoch = burial.key
+    record = records.Record(
+        operation=operation, generation=epoch.generation, counter=epoch.counter, project=burial.project
+    )
+    labels = names.own_labels(bindings.kubernetes.site) | {names.SLOT: names.name_of(burial.key)}
+    annotations = {
+        names.RECORD: records.encode(record),
+        names.TERM: str(burial.term),
+        names.GRAVE: records.encode(grave),
+    }
+    spec = {
+        "suspend": True,
+        "backoffLimit": 0,
+        "podReplacementPolicy": "Failed",
+        "template": {"metadata": {"labels": labels}, "spec": _nothing(bindings)},
+    }
+    return _job(names.name_of(burial.key), namespace, labels, annotations, spec)
+
+
+def headless_service(bindings: Bindings, work: Work, namespace: str, owner: Object) -> Object:
+    """Return the Service by which the members of a gang find each other, also before they are ready."""
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {names.SLOT: names.name_of(work.key)},
+    }
+    return _owned("v1", "Service", _labels(bindings, work), names.name_of(work.key), namespace, owner, spec)
+
+
+def service(bindings: Bindings, work: Work, namespace: str, owner: Object) -> Object:
+    """Return the Service that callers within the cluster reach."""
+    ports = [
+        {"name": port_name(name), "port": port.port, "targetPort": port.port, "appProtocol": port.protocol}
+        for name, port in sorted(work.view.spec.ports.items())
+    ]
+    spec = {"selector": {names.SLOT: names.name_of(work.key)}, "ports": ports}
+    return _owned("v1", "Service", _labels(bindings, work), names.name_of(work.key), namespace, owner, spec)
+
+
+def deployment(bindings: Bindings, work: Work, found: Resolved, owner: Object) -> Object:
+    """Return the Deployment of a service. Two generations of pods never run at once: the claim is the pod's."""
+    labels, name = _labels(bindings, work), names.name_of(work.key)
+    spec = {
+        "replicas": max(1, work.view.spec.replicas),
+        "strategy": {"type": "Recreate"},
+        "revisionHistoryLimit": 0,
+        "selector": {"matchLabels": {names.SLOT: name}},
+        "template": {"metadata": {"labels": labels}, "spec": pod_spec(bindings, work, found)},
+    }
+    return _owned("apps/v1", "Deployment", labels, name, found.namespace, owner, spec)
+
+
+def claim_template(bindings: Bindings, work: Work, found: Resolved, owner: Object, version: str) -> Object | None:
+    """Return the ResourceClaimTemplate for a class that is a device class; None for another. `version` of the API."""
+    reached, accelerator = found.reached, work.view.spec.resources.accelerator
+    if reached is None or not reached.device_class or accelerator is None:
+        return None
+    wanted = {"deviceClassName": reached.device_class, "allocationMode": "ExactCount", "count": accelerator.count}
+    request = {"name": DEVICES, "exactly": wanted} if version == "v1" else {"name": DEVICES, **wanted}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    api, kind = f"resource.k8s.io/{version}", "ResourceClaimTemplate"
+    return _owned(api, kind, _labels(bindings, work), names.name_of(work.key), found.namespace, owner, spec)
+
+
+def wrapper(site: str, namespace: str) -> Object:
+    """Return the ConfigMap with the wrapper of this release."""
+    metadata = {"name": names.wrapper_name(), "namespace": namespace, "labels": names.own_labels(site)}
+    data = {names.WRAPPER_FILE: names.wrapper_text()}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
+
+
+def _slot(bindings: Bindings, work: Work, spec: Object, record: records.Record) -> Object:
+    annotations = {
+        names.RECORD: records.encode(record),
+        names.SPEC_HASH: work.spec_sha256,
+        names.TERM: str(work.term),
+    }
+    name = names.name_of(work.key)
+    namespace = bindings.kubernetes.namespace_of(work.project)
+    return _job(name, namespace, _labels(bindings, work), annotations, spec)
+
+
+def _job(name: str, namespace: str, labels: Object, annotations: Object, spec: Object) -> Object:
+    metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _labels(bindings: Bindings, work: Work) -> dict[str, str]:
+    own = names.own_labels(bindings.kubernetes.site)
+    return own | {names.SLOT: names.name_of(work.key), names.PROJECT: work.project}
+
+
+def _owned(api: str, kind: str, labels: Object, name: str, namespace: str, owner: Object, spec: Object) -> Object:
+    """Return an object that the cluster removes together with its slot."""
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    metadata = {"name": name, "namespace": namespace, "labels": labels, "ownerReferences": [reference]}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _nothing(bindings: Bindings) -> Object:
+    """Return a pod that cannot run anywhere, for Jobs that stay suspended; admission may look at it all the same."""
+    site = bindings.kubernetes
+    container = {
+        "name": names.CONTAINER,
+        "image": _TOMBSTONE_IMAGE,
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    return {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": site.run_as_user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+    }
+
+
+def _record(work: Work, found: Resolved, ranks: int) -> records.Record:
+    spec, epoch, policy = work.view.spec, work.epoch, work.policy
+    requests = spec.resources.requests
+    quantities = {"cpu": requests.cpu, "memory": requests.memory}
+    digest = found.image.rpartition("@")[2]
+    return records.Record(
+        operation=work.operation,
+        generation=epoch.generation,
+        counter=epoch.counter,
+        attempt=work.attempt,
+        project=work.project,
+        type=spec.type,
+        ranks=ranks,
+        policy=policy.policy.value,
+        within_ms=policy.within_ms,
+        loss_grace_ms=policy.grace_ms,
+        stop_grace_ms=milliseconds(spec.lifecycle.stop_grace, STOP_GRACE_MS),
+        outputs=found.outputs,
+        checkpoint=found.checkpoint,
+        acceptance=tuple(criterion_of(criterion) for criterion in spec.acceptance),
+        memory_bytes=memory_bytes(work),
+        resolved={
+            "executor": "kubernetes",
+            "principal": found.principal,
+            "imageDigest": digest,
+            "connections": found.locations,
+            "resources": {name: quantity for name, quantity in quantities.items() if quantity},
+            "contractVersion": work.contract_version,
+            "costPerHour": work.cost_per_hour,
+            "currency": work.currency,
+        },
+    )

@@ -1,0 +1,58 @@
+"""All that the executor may ask of a cluster's API, line by line. Manifests and documentation are made from this.
+
+Everything but the last line is granted in the namespaces of the work only. Nothing here reads a Secret, enters a pod or
+changes rights.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """One rule of a Role. `api_group` is empty for the core group; `why` is for people."""
+
+    api_group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+
+
+NAMESPACED: Final = (
+    Permission(
+        "batch",
+        "jobs",
+        ("get", "list", "watch", "create", "patch", "delete"),
+        "a Job is the slot of a placement: created once, started, stopped and recorded in by patches, then removed",
+    ),
+    Permission(
+        "",
+        "pods",
+        ("get", "list", "watch", "delete"),
+        "to see how work stands, and to end it with its grace",
+    ),
+    Permission("", "pods/log", ("get",), "logs are read when an authorised person asks, and stored nowhere else"),
+    Permission("", "events", ("list",), "why a pod cannot be placed or mounted, or a Job may not make one"),
+    Permission("", "services", ("get", "create", "patch"), "addresses of gangs and services; they go with their Job"),
+    Permission("apps", "deployments", ("get", "list", "watch", "create", "patch"), "services; they go with their Job"),
+    Permission("", "configmaps", ("create",), "the wrapper script that pods mount; immutable, one for each release"),
+    Permission("", "persistentvolumeclaims", ("get",), "a claim that is not there is refused before anything starts"),
+    Permission("", "serviceaccounts", ("get",), "an identity that is nobody here is refused before anything starts"),
+    Permission(
+        "resource.k8s.io",
+        "resourceclaimtemplates",
+        ("get", "create"),
+        "classes reached through device classes",
+    ),
+)
+"""A Role in each namespace of the work."""
+
+CLUSTER: Final = (
+    Permission(
+        "authentication.k8s.io",
+        "tokenreviews",
+        ("create",),
+        "to be sure which pod asks the lease keeper; it shows nothing but whether a token that one has is good",
+    ),
+)
+"""A ClusterRole: this resource belongs to no namespace."""

@@ -1,0 +1,178 @@
+"""What follows for a slot from its Job and its pods as they stand: the whole rule, whatever changed. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from landbridge.domain.ownership.environment_model import Outcome
+from landbridge_dispatch.executors.kubernetes import names, records
+from landbridge_dispatch.executors.kubernetes.facts import PodFacts, condition, moment, pod_facts
+from landbridge_dispatch.executors.kubernetes.remains import Remains, read_remains
+from landbridge_dispatch.executors.kubernetes.states import Meaning, Patience, Row, Seen, row_of
+from landbridge_dispatch.executors.local.evidence import accepted_exit_codes, judge_acceptance
+from landbridge_dispatch.executors.local.outcome import judge
+
+MESSAGE_MAX: Final = 1000
+SHORT_S: Final = 30.0
+_LOST = Row("gone", "the pod that took the slot is not there any more", lambda _: True, Meaning.ENDED, "failed",
+            "removed-externally", text="its pod was removed, and nobody here ordered it")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`grave` or `end`: to be recorded now, with the manifest of the last `checkpoint`.
+
+    `provider`: the cluster's own state, for people. `again_at`: when to look again at the latest; 0: at a change.
+    """
+
+    grave: records.Grave | None = None
+    end: records.End | None = None
+    checkpoint: str = ""
+    provider: str = ""
+    again_at: float = 0.0
+
+
+NOTHING: Final = Progress()
+
+
+def progress(
+    job: Mapping[str, Any],
+    pods: Sequence[Mapping[str, Any]],
+    now: float,
+    *,
+    long_s: float,
+    since: Callable[[str], float],
+) -> Progress:
+    """Return what follows. `since`: when a state of this slot, by its code, was first seen."""
+    record = records.record_of(job)
+    noted = records.annotations(job)
+    if record is None or names.GRAVE in noted or names.END in noted:
+        return NOTHING
+    stop = records.read(job, names.STOP, records.Stop)
+    stopping = "" if stop is None else stop.reason
+    claims = records.claims_of(job)
+    facts = [pod_facts(pod) for pod in pods]
+    if claims:
+        return _started(record, claims, facts, stopping, now)
+    return _not_started(job, facts, now, long_s, since)
+
+
+# -- the workload has started ------------------------------------------------------------------------------------------
+
+
+def _started(
+    record: records.Record, claims: Mapping[str, records.Claim], facts: Sequence[PodFacts], stopping: str, now: float
+) -> Progress:
+    """Tell of a gang that it has ended when none of its members runs; the first that failed says how."""
+    owners = {claim.pod for claim in claims.values()}
+    seen = [Seen(pod, read_remains(pod.message), claimed=True, stopping=stopping) for pod in facts if pod.uid in owners]
+    if any(not each.pod.over for each in seen):
+        return Progress(provider="; ".join(sorted({_provider(each.pod, row_of(each)) for each in seen})))
+    if not seen:
+        lost = Seen(PodFacts(uid=""), Remains(), claimed=True, stopping=stopping)
+        return Progress(end=_end(record, lost, _LOST, now))
+    failed = [each for each in seen if each.pod.phase != "Succeeded"]
+    # Members that were ended because another one had failed are younger, and mostly deleted.
+    told = min(failed or seen, key=lambda each: (each.pod.deleting, each.pod.finished_at or now, each.pod.rank))
+    if told.remains.not_started is not None:
+        # The keeper had let it start, and the wrapper did not get as far before the lease's end.
+        reason, text = told.remains.not_started
+        return Progress(grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=True))
+    missing = len(owners) > len(seen) or len(claims) < record.ranks
+    row = _LOST if not failed and missing else row_of(told)
+    sealed = next((each.remains.checkpoint for each in seen if each.remains.checkpoint), "")
+    return Progress(
+        end=_end(record, told, row, now), checkpoint=manifest_of(record, sealed), provider=_provider(told.pod, row)
+    )
+
+
+def manifest_of(record: records.Record, sealed: str) -> str:
+    """Return the path of a sealed checkpoint's manifest below its connection; empty for none."""
+    return f"{record.checkpoint.path}/{sealed}/manifest.json" if record.checkpoint is not None and sealed else ""
+
+
+def _end(record: records.Record, seen: Seen, row: Row, now: float) -> records.End:
+    remains, pod = seen.remains, seen.pod
+    status = pod.exit_code if remains.status is None else remains.status
+    code, signal = (None, status - 128) if status > 128 else (status, None)
+    outputs = {
+        name: {"connection": place.connection, "path": place.path, **_measured(remains.outputs.get(name))}
+        for name, place in record.outputs.items()
+    }
+    acceptance = judge_acceptance(list(record.acceptance), code, remains.metrics, outputs)
+    outcome, reason, message = row.outcome, row.reason, row.text
+    if not outcome or row.code == "stopped":
+        cause = remains.cause or seen.stopping
+        ending = judge(
+            signal if signal is not None else (code or 0) << 8,
+            cause=cause,
+            out_of_memory=False,
+            unmet=[item["criterion"] for item in acceptance if not item["met"]],
+            accepted_codes=accepted_exit_codes(list(record.acceptance)),
+        )
+        outcome, reason, message = ending.outcome, ending.reason, ending.message
+    elif row is _LOST and seen.stopping:
+        outcome, reason, message = Outcome.CANCELLED.value, seen.stopping, "stopped; its pod is gone"
+    elif row.code == "out-of-memory" and record.memory_bytes:
+        message = f"{message} (limit {record.memory_bytes} bytes)"
+    told = pod.disruption_message or pod.status_message
+    return records.End(
+        outcome=outcome,
+        reason=reason,
+        message=(f"{message}: {told}" if told and row.outcome == "failed" else message)[:MESSAGE_MAX],
+        exit_code=code if pod.terminated else None,
+        signal=signal if pod.terminated else None,
+        at=pod.finished_at or now,
+        provider=_provider(pod, row),
+        outputs=outputs,
+        metrics=remains.metrics,
+        acceptance=tuple(acceptance),
+    )
+
+
+def _measured(found: tuple[int, str] | None) -> dict[str, Any]:
+    size, digest = found or (0, "")
+    return {"exists": found is not None, "bytes": size, "sha256": digest}
+
+
+# -- it has not started ------------------------------------------------------------------------------------------------
+
+
+def _not_started(
+    job: Mapping[str, Any], facts: Sequence[PodFacts], now: float, long_s: float, since: Callable[[str], float]
+) -> Progress:
+    failed = condition(job, "Failed")
+    if not facts:
+        if not failed:
+            return Progress(provider="" if (job.get("spec") or {}).get("suspend") else "no pod yet")
+        told = failed.get("message") or failed.get("reason") or ""
+        text = f"its pod was removed before it had started: {told}"
+        return Progress(
+            grave=records.Grave("removed-externally", moment(failed.get("lastTransitionTime")) or now, text)
+        )
+    seen = [Seen(pod, read_remains(pod.message), claimed=False) for pod in facts]
+    worst = min(((row_of(each), each) for each in seen), key=lambda pair: _ORDER.index(pair[0].meaning))
+    row, told_by = worst
+    provider = _provider(told_by.pod, row)
+    if row.meaning in (Meaning.WAITS, Meaning.RUNS):
+        return Progress(provider=provider)
+    due = since(row.code) + {Patience.NONE: 0.0, Patience.SHORT: SHORT_S, Patience.LONG: long_s}[row.patience]
+    if now < due:
+        return Progress(provider=provider, again_at=due)
+    reason, text = told_by.remains.not_started or (row.reason, f"{row.text} ({provider})")
+    return Progress(
+        grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=row.meaning is Meaning.DENIED), provider=provider
+    )
+
+
+_ORDER: Final = (Meaning.NOT_STARTED, Meaning.DENIED, Meaning.ENDED, Meaning.WAITS, Meaning.RUNS)
+
+
+def _provider(pod: PodFacts, row: Row) -> str:
+    """Return the cluster's own words: what people look for in its documentation."""
+    if pod.terminated:
+        own = f"{pod.reason or 'Terminated'} (exit code {pod.exit_code})"
+        return f"{pod.disruption}: {own}" if pod.disruption else own
+    words = pod.scheduled or pod.waiting or pod.status_reason or pod.phase
+    message = "" if pod.scheduled else pod.waiting_message or pod.status_message
+    return (f"{words}: {message}" if message else words)[:MESSAGE_MAX] or row.code

@@ -1,0 +1,178 @@
+"""What a cluster's own words mean here: one table, read from top to bottom; the first row that fits counts. Pure.
+
+docs/reference/kubernetes-states.md is written from it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from landbridge_dispatch.executors.kubernetes.facts import PodFacts
+from landbridge_dispatch.executors.kubernetes.remains import Remains
+
+
+class Meaning(StrEnum):
+    """What follows for the slot."""
+
+    WAITS = "waits"
+    NOT_STARTED = "failed to start"
+    DENIED = "given back"
+    RUNS = "runs"
+    ENDED = "ended"
+
+
+class Patience(StrEnum):
+    """How long a state is looked at before it counts."""
+
+    NONE = "at once"
+    SHORT = "30 s"
+    LONG = "startWithin"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A pod of a slot. `claimed`: it took the slot, so that the workload has started."""
+
+    pod: PodFacts
+    remains: Remains
+    claimed: bool
+    stopping: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One state of a pod. `outcome` and `reason` as reports tell them; empty: see the text, or what was found."""
+
+    code: str
+    sign: str
+    fits: Callable[[Seen], bool]
+    meaning: Meaning
+    outcome: str = ""
+    reason: str = ""
+    patience: Patience = Patience.NONE
+    text: str = ""
+
+
+def row_of(seen: Seen) -> Row:
+    """Return the row that fits; the last one fits everything."""
+    return next(row for row in ROWS if row.fits(seen))
+
+
+def _ended(seen: Seen) -> bool:
+    return seen.claimed and seen.pod.over
+
+
+def _never(seen: Seen) -> bool:
+    return not seen.claimed and seen.pod.over
+
+
+def _disrupted(*reasons: str) -> Callable[[Seen], bool]:
+    return lambda seen: seen.pod.disruption in reasons and not seen.stopping
+
+
+def _waiting(*reasons: str) -> Callable[[Seen], bool]:
+    return lambda seen: not seen.claimed and seen.pod.waiting in reasons
+
+
+def _both(first: Callable[[Seen], bool], second: Callable[[Seen], bool]) -> Callable[[Seen], bool]:
+    return lambda seen: first(seen) and second(seen)
+
+
+_EVICTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
+_LOST: Final = ("DeletionByTaintManager", "DeletionByPodGC")
+_NO_SHELL: Final = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
+
+
+def _evicted(seen: Seen) -> bool:
+    return seen.pod.status_reason == "Evicted" or _disrupted(*_EVICTED)(seen)
+
+
+def _preempted(seen: Seen) -> bool:
+    return seen.pod.status_reason == "Preempting" or _disrupted("PreemptionByScheduler")(seen)
+
+
+def _node_lost(seen: Seen) -> bool:
+    return (
+        seen.pod.status_reason in ("NodeLost", "NodeShutdown", "Terminated")
+        or seen.pod.reason == "ContainerStatusUnknown"
+        or _disrupted(*_LOST)(seen)
+    )
+
+
+def _without_shell(seen: Seen) -> bool:
+    told = f"{seen.pod.waiting_message} {seen.pod.message} {seen.pod.status_message}"
+    named = seen.pod.waiting in _NO_SHELL or seen.pod.reason in _NO_SHELL
+    return not seen.claimed and named and ("sh" in told.split('"') or "/sh" in told)
+
+
+def _removed(seen: Seen) -> bool:
+    return seen.pod.deleting and not seen.stopping
+
+
+E_, N_, D_, W_, R_ = Meaning.ENDED, Meaning.NOT_STARTED, Meaning.DENIED, Meaning.WAITS, Meaning.RUNS
+
+ROWS: Final = (
+    # -- it had started ----------------------------------------------------------------------------------------------
+    Row("stopped-itself", "the wrapper's word: self-stopped, timeout, moved or preempted",
+        lambda seen: _ended(seen) and bool(seen.remains.cause), E_, text="as the wrapper says"),
+    Row("stopped", "ended after a stop was ordered", lambda seen: _ended(seen) and bool(seen.stopping), E_, "cancelled",
+        text="as the order says"),
+    Row("succeeded", "pod `Succeeded`", lambda seen: _ended(seen) and seen.pod.phase == "Succeeded", E_,
+        text="completed, or failed by acceptance"),
+    Row("evicted", "pod `Evicted`, or its condition `DisruptionTarget` says EvictionByEvictionAPI or"
+        " TerminationByKubelet", _both(_ended, _evicted), E_, "failed", "evicted", text="the cluster evicted it"),
+    Row("preempted-by-cluster", "pod `Preempting`, or `DisruptionTarget` says PreemptionByScheduler",
+        _both(_ended, _preempted), E_, "failed", "preempted-by-cluster",
+        text="the cluster's scheduler took its place for other work"),
+    Row("node-lost", "pod `NodeLost`, `NodeShutdown`, `Terminated`, container `ContainerStatusUnknown`, or"
+        " `DisruptionTarget` says DeletionByTaintManager or DeletionByPodGC",
+        _both(_ended, _node_lost), E_, "failed", "node-lost", text="its node was lost or shut down"),
+    Row("out-of-memory", "container `OOMKilled`", lambda seen: _ended(seen) and seen.pod.reason == "OOMKilled", E_,
+        "failed", "out-of-memory", text="used more memory than it may"),
+    Row("removed", "pod deleted, and nobody here ordered it", _both(_ended, _removed), E_, "failed",
+        "removed-externally", text="somebody deleted its pod"),
+    Row("exited", "container `Completed` or `Error`", lambda seen: _ended(seen) and seen.pod.terminated, E_,
+        text="by exit code, signal and acceptance"),
+    Row("failed-without-a-word", "pod `Failed`, its container's state unknown", _ended, E_, "failed", "node-lost",
+        text="its node told nothing of its end"),
+    # -- it never started --------------------------------------------------------------------------------------------
+    Row("refused-by-the-keeper", "the wrapper's word: not-started",
+        lambda seen: _never(seen) and seen.remains.not_started is not None, D_, text="as the wrapper says"),
+    Row("evicted-before", "as `evicted`, before the start", _both(_never, _evicted), N_, reason="evicted",
+        text="the cluster evicted it before it had started"),
+    Row("preempted-before", "as `preempted-by-cluster`, before the start", _both(_never, _preempted), N_,
+        reason="preempted-by-cluster", text="the scheduler took its place before it had started"),
+    Row("lost-before", "as `node-lost`, before the start", _both(_never, _node_lost), N_, reason="node-lost",
+        text="its node was lost before it had started"),
+    Row("not-wrappable", "as `start-error`, and its message speaks of sh", _without_shell, N_,
+        reason="image-not-wrappable", text="the image has no sh for the wrapper to run in, so that neither lease nor"
+        " policy could be kept: use an image with sh, or let the site name a wrapper image"),
+    Row("start-error", "container `StartError`, `ContainerCannotRun`, `RunContainerError`, `CreateContainerError`",
+        lambda seen: not seen.claimed and (seen.pod.waiting in _NO_SHELL or seen.pod.reason in _NO_SHELL), N_,
+        reason="failed-to-start", text="the container cannot be started"),
+    Row("node-refused", "pod `Failed` by its node (`OutOfcpu`, `NodeAffinity`, `UnexpectedAdmissionError`, …)",
+        lambda seen: _never(seen) and bool(seen.pod.status_reason) and not seen.pod.terminated, N_,
+        reason="node-refused", text="the node did not admit it"),
+    Row("removed-before", "pod deleted before the start, and nobody here ordered it", _both(_never, _removed), N_,
+        reason="removed-externally", text="somebody deleted its pod before it had started"),
+    Row("ended-before", "container ended before the keeper had allowed a start", _never, N_, reason="failed-to-start",
+        text="the wrapper ended before the start"),
+    Row("image-name", "container `InvalidImageName` or `ErrImageNeverPull`",
+        _waiting("InvalidImageName", "ErrImageNeverPull"), N_, reason="image-not-accepted",
+        text="the image cannot be used"),
+    Row("image-pull", "container `ErrImagePull` or `ImagePullBackOff`",
+        _waiting("ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed"), N_,
+        reason="image-pull-failed", patience=Patience.SHORT, text="the image cannot be pulled"),
+    Row("configuration", "container `CreateContainerConfigError`", _waiting("CreateContainerConfigError"), N_,
+        reason="secret-unavailable", patience=Patience.SHORT, text="a Secret or ConfigMap is missing, or a key of it"),
+    Row("unschedulable", "pod not scheduled: `Unschedulable`, `SchedulingGated`",
+        lambda seen: not seen.claimed and bool(seen.pod.scheduled), W_, text="waits for a node: the scheduler's words"),
+    Row("creating", "container `ContainerCreating` or `PodInitializing`, for longer than expected",
+        _waiting("ContainerCreating", "PodInitializing"), N_, reason="connection-unavailable", patience=Patience.LONG,
+        text="a volume cannot be mounted, or a device not be given"),
+    # -- it goes on --------------------------------------------------------------------------------------------------
+    Row("running", "the pod that took the slot runs", lambda seen: seen.claimed, R_, text="runs"),
+    Row("waiting", "anything else before the start", lambda _seen: True, W_, text="is being started"),
+)  # fmt: skip
+"""The table."""

@@ -1,0 +1,102 @@
+"""A kind of objects as it stands, kept by listing once and watching from there; whoever asks reads it from memory.
+
+Every change is only a hint to look at the whole again: nothing depends on having seen each. After a gap that the server
+cannot fill (410) everything is listed anew, and what is not there any more is told as gone.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Final
+
+from landbridge.runtime import logs
+from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
+
+log = logs.get(__name__)
+
+WATCH_S: Final = 290
+"""How long the server is asked to watch; shorter than what proxies in between tend to cut."""
+RETRY_S: Final = 0.5
+RETRY_MAX_S: Final = 15.0
+
+
+class Kept:
+    """Objects of one kind in one namespace, by name."""
+
+    def __init__(self, api: Api, path: str, selector: str, changed: Callable[[Object, bool], None]) -> None:
+        """Call `changed` with each object that is another now, and whether it is gone."""
+        self.items: dict[str, Object] = {}
+        self.listed = asyncio.Event()
+        self.lists = 0
+        self._api = api
+        self._path = path
+        self._selector = selector
+        self._changed = changed
+        self._version = ""
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        wait_s = RETRY_S
+        while True:
+            try:
+                if not self._version:
+                    await self.list()
+                await self._watch()
+                wait_s = RETRY_S
+            except ApiError as error:
+                if error.status == 410:
+                    self._version = ""
+                    continue
+                log.warning("watch_broke", path=self._path, error=str(error), retry_seconds=wait_s)
+                # Jitter keeps the watches of many kinds from coming back in one moment.
+                await asyncio.sleep(wait_s * (0.5 + random.random()))  # noqa: S311
+                wait_s = min(wait_s * 2, RETRY_MAX_S)
+                if error.status in (401, 403):
+                    self._version = ""
+
+    async def list(self) -> None:
+        """Read all, uncached."""
+        found, version = await self._api.list(self._path, self._selector)
+        self.lists += 1
+        names = {item["metadata"]["name"] for item in found}
+        gone = [item for name, item in self.items.items() if name not in names]
+        before, self.items = self.items, {item["metadata"]["name"]: item for item in found}
+        self._version = version
+        self.listed.set()
+        for item in gone:
+            self._changed(item, True)
+        for item in found:
+            if before.get(item["metadata"]["name"], {}) != item:
+                self._changed(item, False)
+
+    def note(self, item: Object) -> None:
+        """Take in the answer to a write of our own, unless something newer is known."""
+        name = item["metadata"]["name"]
+        known = self.items.get(name)
+        if known is None or _older(known, item):
+            self.items[name] = item
+
+    async def _watch(self) -> None:
+        async with contextlib.aclosing(self._api.watch(self._path, self._selector, self._version, WATCH_S)) as events:
+            async for kind, item in events:
+                self._version = item["metadata"]["resourceVersion"]
+                if kind == "BOOKMARK":
+                    continue
+                name = item["metadata"]["name"]
+                known = self.items.get(name)
+                if kind == "DELETED":
+                    # Another object of that name may be known already, by the answer to its creation.
+                    if known is None or known["metadata"]["uid"] == item["metadata"]["uid"]:
+                        self.items.pop(name, None)
+                    self._changed(item, True)
+                elif known is None or not _older(item, known):
+                    self.items[name] = item
+                    self._changed(item, False)
+
+
+def _older(first: Object, second: Object) -> bool:
+    """Tell whether `first` is an older state of the same object. Versions are numbers since Kubernetes 1.35 says so."""
+    if first["metadata"]["uid"] != second["metadata"]["uid"]:
+        return False
+    return int(first["metadata"]["resourceVersion"]) < int(second["metadata"]["resourceVersion"])

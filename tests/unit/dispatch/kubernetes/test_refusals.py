@@ -1,0 +1,83 @@
+"""What this site does not give is refused before anything is written, with a code of its own."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from landbridge_dispatch.executors.kubernetes.manifests import job
+from landbridge_dispatch.executors.kubernetes.resolution import problems_of, resolve
+from landbridge_dispatch.executors.kubernetes.settings import KubernetesSettings
+from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
+from unit.dispatch.kubernetes.things import DIGEST, IMAGE, some_bindings, some_work
+
+CASES: dict[str, tuple[dict[str, Any], RefusalCode]] = {
+    "a project that is not accepted": ({"project": "elsewhere"}, RefusalCode.PROJECT),
+    "a connection that is not bound": ({"inputs": {"x": {"connection": "none"}}}, RefusalCode.CONNECTION_MISSING),
+    "an identity that is nobody here": ({"identity": "root"}, RefusalCode.IDENTITY),
+    "an output on what is read-only": ({"outputs": {"x": {"connection": "events"}}}, RefusalCode.CONNECTION_READ_ONLY),
+    "an output on what holds no files": (
+        {"outputs": {"x": {"connection": "words"}}}, RefusalCode.CONNECTION_READ_ONLY),
+    "a path that leaves its connection": (
+        {"inputs": {"x": {"connection": "events", "path": "../other"}}}, RefusalCode.PATH),
+    "a path with a line break": ({"inputs": {"x": {"connection": "events", "path": "a\nb"}}}, RefusalCode.PATH),
+    "no image": ({"image": None}, RefusalCode.WORKLOAD),
+    "no command": ({"command": []}, RefusalCode.WORKLOAD),
+    "code that is not in the image": ({"source": {"connection": "events", "commit": "a"}}, RefusalCode.WORKLOAD),
+    "an image of another registry": ({"image": IMAGE | {"registry": "events"}}, RefusalCode.IMAGE),
+    "an image without a digest": ({"image": IMAGE | {"digest": "latest"}}, RefusalCode.IMAGE),
+    "a class that is not reached": ({"resources": {"accelerator": {"class": "gpu"}}}, RefusalCode.CLASS),
+    "too many outputs": (
+        {"outputs": {f"o{n}": {"connection": "models"} for n in range(25)}}, RefusalCode.WORKLOAD),
+    "too many replicas": ({"type": "distributed-job", "replicas": 1001}, RefusalCode.WORKLOAD),
+    "a service without a port": ({"type": "service"}, RefusalCode.WORKLOAD),
+    "a checkpoint without a place": ({"resume_from": "x/e1-1/sealed-1/manifest.json"}, RefusalCode.RESUME),
+    "a checkpoint that is none": (
+        {"resume_from": "x/e1-1", "checkpoints": {"connection": "checkpoints"}}, RefusalCode.RESUME),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_refused(case: str) -> None:
+    fields, code = CASES[case]
+    bindings, work = some_bindings(), some_work(**fields)
+    with pytest.raises(RefusedError) as refused:
+        job(bindings, work, resolve(bindings, work))
+    assert refused.value.code == code
+    assert "claim-" not in str(refused.value), "no physical name leaves the site"
+
+
+def test_a_variant_is_chosen_by_class() -> None:
+    other = "sha256:" + "cd" * 32
+    image = IMAGE | {"variants": {"gpu": {"digest": other, "accelerator": "gpu"}}}
+    bindings = some_bindings(classes={"gpu": {"resource": "nvidia.com/gpu"}})
+    found = resolve(bindings, some_work(image=image, resources={"accelerator": {"class": "gpu"}}))
+    assert found.image == f"registry.site/team/trainer/churn@{other}"
+    assert resolve(bindings, some_work(image=image)).image.endswith(DIGEST)
+    assert found.pull_secrets == ["pull-tools"]
+
+
+@pytest.mark.parametrize(
+    ("section", "told"),
+    [
+        ({"namespace": "Lb_{project}"}, "namespace"),
+        ({"site": "UPPER"}, "site"),
+        ({"keeper": {"url": "somewhere"}}, "url"),
+        ({"keeper": {"tokenLifetime": "1m"}}, "tokenLifetime"),
+        ({"wrapper": {"image": "busybox:latest"}}, "sha256"),
+        ({"classes": {"gpu": {"resource": "a", "deviceClass": "b"}}}, "one of resource"),
+        ({"runAsUser": 0}, "another than root"),
+        ({"unknown": 1}, "unknown"),
+    ],
+)
+def test_a_section_that_cannot_be_used_says_which_field(section: dict[str, Any], told: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=told):
+        msgspec.convert(section, KubernetesSettings)
+
+
+def test_options_of_connections_are_read_before_anything_starts() -> None:
+    bindings = some_bindings()
+    assert problems_of(bindings.connections) == []
+    broken = {"models": msgspec.structs.replace(bindings.connections["models"], options={"claim": "a", "secret": "b"})}
+    [problem] = problems_of(broken)
+    assert problem.startswith("connections.models.options: expected at most one")
