@@ -30,7 +30,7 @@ SUBSCRIPTIONS: Final = (
         filters=tuple(subjects.operation(event, "*") for event in EVENTS),
         types=("OperationsAssessed", "OperationsWaiting", "OperationsDecided", "OperationChanged"),
         handler=lambda service: OperationsHandler(service.clock),
-        gather_s=0.05,
+        gather_s=0.5,  # an alert is due after minutes
     ),
     Subscription(
         stream=streams.DEADLETTERS,

@@ -41,7 +41,7 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         filters=tuple(subjects.operation(event, "*") for event in EVENTS),
         types=("OperationsDecided", "OperationChanged"),
         handler=lambda service: QueuedHandler(),  # noqa: ARG005 - it needs nothing of the service
-        gather_s=0.05,  # a place that is free a moment later harms nobody; a transaction for each decision would
+        gather_s=0.2,  # a place that is free a moment later harms nobody; a transaction for each decision would
     ),
 )
 

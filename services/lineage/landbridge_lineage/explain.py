@@ -54,6 +54,7 @@ def _decision(decision: Decision | None, shown: Round | None) -> dict[str, Any] 
         "policyVersion": decision.policy_version,
         "assessmentId": decision.assessment_id,
         "inputs": decision.inputs,
+        "override": plain(decision.override),
     }
 
 

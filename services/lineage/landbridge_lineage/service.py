@@ -30,7 +30,7 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         filters=(subjects.operation("*", "*"),),
         types=TYPES,
         handler=lambda service: service.projector,
-        gather_s=0.05,
+        gather_s=0.2,
     ),
 )
 
