@@ -19,6 +19,7 @@ from landbridge.domain import claims
 from landbridge.domain.features import PROCESS_FEATURES
 from landbridge.runtime.ids import new_id
 from landbridge.schema.wire import event_v1, report_v1
+from landbridge.schema.wire.common_v1 import Epoch
 from support.deciding import claims_of, contract_document, effective
 from support.wait import wait_until
 
@@ -28,6 +29,18 @@ LASTS = timedelta(hours=1)
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def _report(operation: str, outcome: str, took: timedelta) -> report_v1.AttemptReport:
+    ended = now()
+    return report_v1.AttemptReport(
+        operation=operation,
+        epoch=Epoch(generation=1, counter=1),
+        at=ended,
+        started_at=ended - took,
+        finished_at=ended,
+        outcome=report_v1.AttemptOutcome(outcome),
+    )
 
 
 class World:
@@ -148,12 +161,25 @@ class World:
         await self._publisher.publish(messages)
         return operations
 
-    async def end(self, operations: Sequence[str], phase: str = "completed", *, project: str = "retail-eu") -> None:
+    async def end(
+        self,
+        operations: Sequence[str],
+        phase: str = "completed",
+        *,
+        project: str = "retail-eu",
+        took: timedelta | None = None,
+    ) -> None:
+        """End operations; with `took`, by a report that the work took so long."""
         subject = subjects.operation(phase, project)
         messages = []
         for operation in operations:
             event = event_v1.OperationChanged(
-                operation=operation, project=project, op_seq=5, phase=event_v1.Phase(phase), at=now()
+                operation=operation,
+                project=project,
+                op_seq=5,
+                phase=event_v1.Phase(phase),
+                at=now(),
+                report=_report(operation, phase, took) if took is not None else None,
             )
             type_ = event_type("operation", "OperationChanged")
             messages.append(Outbound(subject, type_, _encode(event), operation, id=new_id()))

@@ -229,13 +229,20 @@ def _preferences(ranked: list[Mapping[str, Any]]) -> list[str]:
 
 
 def _score_row(name: str, ranked: list[Mapping[str, Any]]) -> list[Any]:
-    cells, weight, source = [], 0.0, ""
+    cells, weight, sources = [], 0.0, dict[str, str]()
     for item in ranked:
         each = next((each for each in item["measurements"] if each["preference"] == name), None)
         cells.append(_measured(each) if each else "")
         if each:
-            weight, source = float(each.get("weight") or 0), str(each.get("source") or source)
-    return [name, f"{weight:g}", *cells, source]
+            weight, sources[str(item["environment"])] = float(each.get("weight") or 0), str(each.get("source") or "")
+    return [name, f"{weight:g}", *cells, _sources(sources)]
+
+
+def _sources(sources: Mapping[str, str]) -> str:
+    """Return where measurements come from: once if it is the same everywhere, else by environment."""
+    if len(set(sources.values())) <= 1:
+        return next(iter(sources.values()), "")
+    return "\n".join(f"{environment}: {source}" for environment, source in sources.items())
 
 
 def _measured(each: Mapping[str, Any]) -> str:

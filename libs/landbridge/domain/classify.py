@@ -128,6 +128,7 @@ class _Spec(_Part, frozen=True):
     replicas: int = 0
     queue: str = ""
     priority: str = ""
+    component: str = ""
     image: _Image | None = None
     command: msgspec.Raw = msgspec.Raw()
     source: _Source | None = None
@@ -199,6 +200,7 @@ def _requirements(operation: _Effective) -> Requirements:
         timeout_ms=_duration(lifecycle.timeout) if lifecycle.timeout else 0,
         uninterruptible=lifecycle.disconnection.policy == "must-finish" or lifecycle.recovery.mode == "never",
         features=_features(operation, image_only=image is not None and not command),
+        component=spec.component,
     )
 
 

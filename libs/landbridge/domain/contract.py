@@ -119,6 +119,7 @@ class OfferedClass:
     """One capability class of an environment: accelerators if `count` is stated, else processors and memory.
 
     `memory` is bytes of each device for accelerators, and of the whole class otherwise; `cpu` is millicores.
+    `speed` is how fast one device or processor is, on the fleet's own scale.
     """
 
     name: str
@@ -133,6 +134,8 @@ class OfferedClass:
     interruptible: bool | None = None
     partition: str = ""
     product: str = ""
+    speed: float | None = None
+    speed_source: str = ""
 
     @property
     def is_accelerator(self) -> bool:

@@ -43,6 +43,8 @@ class _Class(_Part, frozen=True):
     partition: str = ""
     product: str = ""
     scratch: str = msgspec.field(name="ephemeral-storage", default="")
+    speed: float | None = None
+    speed_source: str = ""
 
 
 class _Connection(_Part, frozen=True):
@@ -169,6 +171,8 @@ def _offered_class(name: str, item: _Class) -> OfferedClass:
         interruptible=item.interruptible,
         partition=item.partition,
         product=item.product,
+        speed=item.speed,
+        speed_source=item.speed_source,
     )
 
 

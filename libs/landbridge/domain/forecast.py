@@ -177,6 +177,11 @@ def _next(ahead: Sequence[tuple[datetime, str]], timer: datetime | None, at: dat
     return min(moments, default=at)
 
 
+def expected_end(charge: Charge, lasted: Lasted, now: datetime) -> datetime | None:
+    """Return when what is charged ends in the middling case; None if nothing tells."""
+    return _end_of(charge, lasted, now, QUANTILES.index(0.5))
+
+
 def _end_of(charge: Charge, lasted: Lasted, now: datetime, case: int) -> datetime | None:
     """Return when what is charged is expected to end; None if nothing tells."""
     began = charge.at or now

@@ -46,7 +46,7 @@ class Charge:
 
     `priority` is that of its class at admission. `borrowed`: its queue went beyond a quota with it. `evictable`: it may
     be asked to leave for other work. `at` is when it was admitted, `ends` the earliest moment at which it is expected
-    to end; None: at any time.
+    to end; None: at any time. `component` is what it is an instance of, with the version; empty: of none.
     """
 
     operation: str
@@ -60,6 +60,7 @@ class Charge:
     evictable: bool = False
     at: datetime | None = None
     ends: datetime | None = None
+    component: str = ""
 
 
 class Usage(Protocol):

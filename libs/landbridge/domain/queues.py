@@ -61,6 +61,7 @@ class Plan:
     evictable: bool = False
     expected: timedelta | None = None
     longest: timedelta | None = None
+    component: str = ""
 
     def priority_at(self, waited: timedelta) -> int:
         """Return the priority after a time of waiting."""
@@ -80,6 +81,7 @@ class Plan:
             evictable=self.evictable,
             at=now,
             ends=now + self.expected if self.expected is not None else None,
+            component=self.component,
         )
 
     @cached_property

@@ -64,6 +64,11 @@ class RankingCache:
             self._observed = dict(observed)
             self.version += 1
 
+    @property
+    def observed(self) -> Mapping[str, Observed]:
+        """What environments do lately, as rankings have it."""
+        return self._observed
+
     def ranked(
         self,
         requirement_class: RequirementClass,

@@ -5,6 +5,7 @@ parser raises `UnitError`, which says what was expected and, where it can tell, 
 Every `format_*` writes the shortest text that parses back to the same number.
 """
 
+import math
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
@@ -246,3 +247,8 @@ def format_percentage(share: Decimal) -> str:
     """Write `99.5%` for Decimal("99.5")."""
     text = f"{share:f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
+
+
+def two_digits(value: float) -> float:
+    """Round to two significant digits, so that noise makes no difference; nothing, and less, to 0."""
+    return 0.0 if value <= 0 else round(value, 1 - math.floor(math.log10(value)))

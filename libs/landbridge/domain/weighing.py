@@ -11,7 +11,14 @@ from landbridge.domain.requirements import Requirements
 # What holds where nobody registered a policy.
 BUILT_IN: Final = Policy(
     name="built-in",
-    preferences={"queue-delay": 1.0, "transfer-time": 1.0, "cost": 1.0, "reliability": 1.0, "carbon": 0.0},
+    preferences={
+        "queue-delay": 1.0,
+        "transfer-time": 1.0,
+        "performance": 1.0,
+        "reliability": 1.0,
+        "carbon": 0.0,
+        "cost": 1.0,
+    },
 )
 
 

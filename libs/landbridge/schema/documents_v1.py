@@ -1193,6 +1193,10 @@ class ClassOffer(Document):
     ephemeral_storage: Quantity = Field(default="", alias="ephemeral-storage")
     # How the executor reaches it.
     via: Via | None = None
+    # How fast one device, or one processor, is on the fleet's own scale: 2 does in half the time what 1 does.
+    speed: Annotated[float, Field(ge=0)] | None = None
+    # Where the speed comes from, such as a benchmark with its date.
+    speed_source: Annotated[str, Field(max_length=200)] = ""
 
 
 class StorageOffer(Document):

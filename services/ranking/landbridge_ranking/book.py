@@ -163,6 +163,7 @@ class Book:
             evictable=not requirements.uninterruptible,
             expected=_span(requirements.expected_ms),
             longest=_span(requirements.timeout_ms),
+            component=requirements.component,
         )
 
     def _order(self, entry: Entry, policy: Policy, eligible: list[Candidate]) -> Order | None:

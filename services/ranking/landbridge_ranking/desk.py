@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from landbridge.domain.admission import Admission
+from landbridge.domain.backlogs import backlogs
 from landbridge.domain.ledger import Ledger
 from landbridge.domain.limits import Limits
 from landbridge.domain.queues import WaitReason
@@ -129,10 +130,11 @@ class Desk:
     def refresh(self, now: datetime) -> None:
         """Take on what changed in the view and in what is observed."""
         self.book.settle()
-        if self.observations.due(now):
-            self.observed_anew = True
-            self.book.observe(self.observations.snapshot(now))
         view, admission = self.book.view, self.admission
+        if self.observations.due(now, busy=bool(len(admission.ledger) or self.waiting)):
+            self.observed_anew = True
+            waits = backlogs(admission, view.capacity(), self.observations.lasted, now)
+            self.book.observe(self.observations.snapshot(now, waits))
         shape = (view.shape_revision, self.book.rankings.version)
         if self._seen == view.revision and self._shape == shape:
             return

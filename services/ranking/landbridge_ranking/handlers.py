@@ -9,6 +9,8 @@ import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound, Outbound
+from landbridge.domain.ledger import Charge
+from landbridge.domain.runs import run_key
 from landbridge.domain.tickets import Ticket
 from landbridge.runtime.clock import Clock
 from landbridge.runtime.failures import PermanentFailure
@@ -75,13 +77,21 @@ class RankingHandler:
             admitted_at = desk.admitted_at.pop(operation, None)
             if charge is None:
                 continue
-            desk.observations.ended(charge.environment, event.reason)
-            if admitted_at is not None:
-                desk.observations.held(charge.environment, charge.queue, (now - admitted_at).total_seconds())
-            if admitted_at is not None and event.report is not None and event.report.started_at is not None:
-                delay = event.report.started_at - admitted_at
-                desk.observations.started(charge.environment, delay.total_seconds())
+            self._note_end(charge, event, admitted_at, now)
         results.gone |= desk.admission.forget(work.ended)
+
+    def _note_end(self, charge: Charge, event: messages.Ended, admitted_at: datetime | None, now: datetime) -> None:
+        """Note what the end of an operation tells about the environment that it was in."""
+        seen, report = self._desk.observations, event.report
+        seen.ended(charge.environment, event.reason)
+        if admitted_at is not None:
+            seen.held(charge.environment, charge.queue, (now - admitted_at).total_seconds())
+            if report is not None and report.started_at is not None:
+                seen.started(charge.environment, (report.started_at - admitted_at).total_seconds())
+        # A later round may have gone on from a checkpoint: it did not do the whole work.
+        if charge.component and charge.round == 1 and report is not None and report.took_s is not None:
+            key = run_key(charge.component, charge.amounts)
+            seen.ran(charge.environment, key, report.took_s, report.finished_at or now)
 
     def _note_attempt(self, operation: str, requeued: messages.Requeued) -> None:
         """Note how the attempt ended that an operation is placed again after."""

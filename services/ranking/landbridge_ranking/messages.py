@@ -80,9 +80,18 @@ class Assessed(msgspec.Struct):
 
 
 class Report(msgspec.Struct, rename="camel"):
-    """Of an attempt's report, when it started."""
+    """Of an attempt's report, when it started and ended by the environment's clock, and how."""
 
     started_at: datetime | None = None
+    finished_at: datetime | None = None
+    outcome: str = ""
+
+    @property
+    def took_s(self) -> float | None:
+        """How many seconds the work took; None if it did not complete."""
+        if self.outcome != "completed" or self.started_at is None or self.finished_at is None:
+            return None
+        return (self.finished_at - self.started_at).total_seconds()
 
 
 class Ended(msgspec.Struct, rename="camel"):

@@ -3,18 +3,23 @@
 from collections import deque
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from math import floor, log10
 from typing import Final
 
 import msgspec
 
+from landbridge.domain.backlog import Backlog
 from landbridge.domain.preferences import Observed
+from landbridge.domain.units import two_digits
+from landbridge_ranking.run_times import Run, RunTimes
 
 STARTS: Final = 20
 ATTEMPTS: Final = 50
 ENDS: Final = 50
 # Rankings follow what is observed, and every decision names what it followed: not more often than this.
 SNAPSHOT_EVERY: Final = timedelta(seconds=10)
+# So often it is looked whether something has become too old to count.
+FORGET_EVERY: Final = timedelta(hours=1)
+NO_BACKLOGS: Final[Mapping[str, Backlog]] = {}
 # Reasons of the coordinator that are the environment's doing, not the workload's.
 FAULTS: Final = frozenset(
     {
@@ -35,12 +40,14 @@ FAULTS: Final = frozenset(
 class _Seen(msgspec.Struct):
     """The last starts in seconds of delay, and the last attempts: True where the environment let one down.
 
-    `lasted` is how many seconds the last operations of each queue held their place.
+    `lasted` is how many seconds the last operations of each queue held their place; `runs` are the last completed runs
+    by what makes them comparable.
     """
 
     delays: list[float] = []
     failures: list[bool] = []
     lasted: dict[str, list[float]] = {}
+    runs: dict[str, list[Run]] = {}
 
 
 class Observations:
@@ -50,7 +57,9 @@ class Observations:
         self._delays: dict[str, deque[float]] = {}
         self._failures: dict[str, deque[bool]] = {}
         self._lasted: dict[tuple[str, str], deque[float]] = {}
+        self._runs: dict[str, RunTimes] = {}
         self._changed: set[str] = set()
+        self._unkept: set[str] = set()
         self._taken_at: datetime | None = None
 
     def started(self, environment: str, delay_s: float) -> None:
@@ -68,46 +77,53 @@ class Observations:
         self._lasted.setdefault((environment, queue), deque(maxlen=ENDS)).append(round(max(seconds, 0.0), 3))
         self._changed.add(environment)
 
+    def ran(self, environment: str, key: str, seconds: float, ended: datetime) -> None:
+        """Note how long a completed run took there; `key` names what it is comparable with."""
+        self._runs.setdefault(environment, RunTimes()).add(key, seconds, ended)
+        self._changed.add(environment)
+
     @property
     def lasted(self) -> dict[tuple[str, str], tuple[float, ...]]:
         """How long the last operations held their places, in seconds, by environment and queue."""
         return {place: tuple(values) for place, values in self._lasted.items()}
 
-    def due(self, now: datetime) -> bool:
-        """Tell whether it is time for a new snapshot."""
-        return bool(self._changed) and (self._taken_at is None or now - self._taken_at >= SNAPSHOT_EVERY)
+    def due(self, now: datetime, *, busy: bool = False) -> bool:
+        """Tell whether it is time for a new snapshot; `busy`: something runs or waits, so time alone changes it."""
+        if self._taken_at is None:
+            return busy or bool(self._changed)
+        return now - self._taken_at >= (SNAPSHOT_EVERY if busy or self._changed else FORGET_EVERY)
 
-    def snapshot(self, now: datetime) -> dict[str, Observed]:
-        """Return what is observed now, rounded so that noise makes no difference."""
+    def snapshot(self, now: datetime, backlogs: Mapping[str, Backlog] = NO_BACKLOGS) -> dict[str, Observed]:
+        """Return what is observed now, with what runs and waits, rounded so that noise makes no difference."""
         self._taken_at = now
+        self._unkept |= self._changed
         self._changed.clear()
-        names = sorted({*self._delays, *self._failures})
-        return {name: self._observed(name) for name in names}
+        names = sorted({*self._delays, *self._failures, *self._runs, *backlogs})
+        return {name: self._observed(name, now, backlogs.get(name)) for name in names}
 
-    def _observed(self, name: str) -> Observed:
+    def _observed(self, name: str, now: datetime, backlog: Backlog | None) -> Observed:
         delays, failures = self._delays.get(name, ()), self._failures.get(name, ())
         mean = sum(delays) / len(delays) if delays else 0.0
-        return Observed(len(delays), _rounded(mean), len(failures), sum(failures))
+        runs = self._runs[name].snapshot(now) if name in self._runs else {}
+        return Observed(len(delays), two_digits(mean), len(failures), sum(failures), runs, backlog)
 
     def dump(self) -> dict[str, bytes]:
-        """Return the windows by environment, to be kept."""
-        names = sorted({*self._delays, *self._failures, *(environment for environment, _ in self._lasted)})
+        """Return the windows of environments that changed since the last time, to be kept."""
+        names, self._unkept = sorted(self._unkept | self._changed), set()
         return {name: msgspec.json.encode(self._seen(name)) for name in names}
 
     def _seen(self, name: str) -> _Seen:
         lasted = {queue: list(values) for (environment, queue), values in self._lasted.items() if environment == name}
-        return _Seen(list(self._delays.get(name, ())), list(self._failures.get(name, ())), lasted)
+        runs = self._runs[name].kept() if name in self._runs else {}
+        return _Seen(list(self._delays.get(name, ())), list(self._failures.get(name, ())), lasted, runs)
 
     def load(self, kept: Mapping[str, bytes]) -> None:
         """Take on windows that were kept."""
+        self._unkept |= {*self._delays, *self._failures, *self._runs} - set(kept)
         for name, body in kept.items():
             seen = msgspec.json.decode(body, type=_Seen)
             self._delays[name] = deque(seen.delays, maxlen=STARTS)
             self._failures[name] = deque(seen.failures, maxlen=ATTEMPTS)
+            self._runs[name] = RunTimes(seen.runs)
             for queue, values in seen.lasted.items():
                 self._lasted[name, queue] = deque(values, maxlen=ENDS)
-
-
-def _rounded(value: float) -> float:
-    """Round to two significant digits."""
-    return 0.0 if value <= 0 else round(value, 1 - floor(log10(value)))

@@ -10,11 +10,12 @@ from landbridge.domain.constraints.base import moment
 from landbridge.domain.forecast import Forecast
 from landbridge.domain.near_miss import Change, NearMiss
 from landbridge.domain.placement import Measured, ScoreCard
+from landbridge.domain.preferences import Measurement
 from landbridge.domain.queues import Plan
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, Outlook
 from landbridge.domain.violation import Kind, Violation
 
-_DELAY, _STAGING = "queue-delay", "transfer-time"
+_STAGING = "transfer-time"
 # Reasons that end at a moment that is known before.
 _TIMED: Final = frozenset({"in-maintenance", "maintenance-ahead"})
 
@@ -102,18 +103,19 @@ def told(
     assessment: Assessment,
     likely_one: Mapping[str, Any] | None,
     *,
+    delay: Measurement | None,
     blind: str,
 ) -> dict[str, Any]:
     """Return when it may start, as numbers and as a sentence that says how sure that is.
 
-    `blind` is why nobody looked `ahead`, if nobody did.
+    `delay` is how long starting takes there once its turn has come; `blind` is why nobody looked `ahead`.
     """
     if assessment.outlook is not Outlook.ELIGIBLE:
         return _nowhere(assessment)
     if ahead is None:
         return {"admission": None, "start": None, "text": blind}
     where = str(likely_one["environment"]) if likely_one is not None else ""
-    delay, staging = _measurement(plan, where, _DELAY), _measurement(plan, where, _STAGING)
+    staging = _measurement(plan, where, _STAGING)
     admission = None
     if ahead.middle_s is not None:
         admission = {"lowSeconds": ahead.low_s, "seconds": ahead.middle_s, "highSeconds": ahead.high_s}
@@ -150,7 +152,7 @@ def _turn(ahead: Forecast) -> str:
     return f"its turn comes in about {seconds_told(ahead.middle_s)} ({span}, {source}{rest})"
 
 
-def _after(where: str, delay: Measured | None, staging: Measured | None) -> str:
+def _after(where: str, delay: Measurement | None, staging: Measured | None) -> str:
     if delay is None or delay.value is None:
         return f"how soon {where} then starts it is unknown: {delay.source if delay is not None else 'not measured'}"
     text = f"{where} then starts it in about {seconds_told(delay.value)} ({delay.source})"
@@ -201,7 +203,7 @@ def _measurement(plan: Plan, environment: str, preference: str) -> Measured | No
     return next((measured for measured in found if measured.preference == preference), None)
 
 
-def _part(measured: Measured | None) -> dict[str, Any] | None:
+def _part(measured: Measured | Measurement | None) -> dict[str, Any] | None:
     return {"seconds": measured.value, "source": measured.source} if measured is not None else None
 
 

@@ -5,6 +5,7 @@ that of the admission's own passes on a copy. Nothing is changed by asking.
 """
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
@@ -13,6 +14,8 @@ from landbridge.domain.eligibility import evaluate_eligibility
 from landbridge.domain.forecast import Forecast, forecast, snapshot
 from landbridge.domain.limits import Limits
 from landbridge.domain.near_miss import NearMiss, near_misses
+from landbridge.domain.preferences import NOTHING_OBSERVED, Measurement
+from landbridge.domain.preferences.queue_delay import start_delay
 from landbridge.domain.queues import Plan
 from landbridge.domain.requirements import RequirementClass, from_class_body
 from landbridge.domain.tickets import Ticket
@@ -126,9 +129,18 @@ class Planner:
             "nearestMiss": outlook.nearest(misses) if assessment.outlook is not Outlook.ELIGIBLE else None,
             "place": self._place(plan, operation),
             "waits": outlook.waits(ahead),
-            "forecast": outlook.told(ahead, plan, assessment, likely, blind=self._blind(operation)),
+            "forecast": outlook.told(
+                ahead, plan, assessment, likely, delay=self._start_delay(likely), blind=self._blind(operation)
+            ),
             "inputs": dict(assessment.inputs),
         }
+
+    def _start_delay(self, likely: Mapping[str, Any] | None) -> Measurement | None:
+        """Return how long it takes to start there once its turn has come: the wait until then is the forecast's."""
+        name = str(likely["environment"]) if likely is not None else ""
+        versions = self._desk.book.view.candidates.get(name)
+        observed = self._desk.book.rankings.observed.get(name, NOTHING_OBSERVED)
+        return start_delay(versions[0], observed) if versions else None
 
     def _blind(self, operation: str) -> str:
         """Return why there is no forecast."""

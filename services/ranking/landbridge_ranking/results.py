@@ -64,7 +64,8 @@ class Results:
         events += await self._tell_again(tx)
         if desk.observed_anew:
             desk.observed_anew = False
-            await store.keep_observations(tx, desk.observations.dump())
+            if seen := desk.observations.dump():
+                await store.keep_observations(tx, seen)
         return events
 
     # -- decisions ----------------------------------------------------------------------------------------------------

@@ -83,15 +83,16 @@ async def charge(tx: Tx, admitted: Sequence[tuple[Admitted, str, bool]], at: dat
     charges = [item[0].charge for item in ordered]
     await tx.execute(
         """insert into charge (operation, round, environment, queue, project, amounts, decision, previous, held_out,
-               priority, borrowed, evictable, ends, at, held, closed)
-           select *, $14::timestamptz, true, false from unnest($1::uuid[], $2::int[], $3::text[], $4::text[],
+               priority, borrowed, evictable, ends, component, at, held, closed)
+           select *, $15::timestamptz, true, false from unnest($1::uuid[], $2::int[], $3::text[], $4::text[],
                $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::int[], $11::boolean[],
-               $12::boolean[], $13::timestamptz[])
+               $12::boolean[], $13::timestamptz[], $14::text[])
            on conflict (operation) do update set round = excluded.round, environment = excluded.environment,
                queue = excluded.queue, project = excluded.project, amounts = excluded.amounts,
                decision = excluded.decision, previous = excluded.previous, held_out = excluded.held_out,
                priority = excluded.priority, borrowed = excluded.borrowed, evictable = excluded.evictable,
-               ends = excluded.ends, at = excluded.at, held = true, leaving = false""",
+               ends = excluded.ends, component = excluded.component, at = excluded.at, held = true,
+               leaving = false""",
         [found.operation for found in charges],
         [found.round for found in charges],
         [found.environment for found in charges],
@@ -105,6 +106,7 @@ async def charge(tx: Tx, admitted: Sequence[tuple[Admitted, str, bool]], at: dat
         [found.borrowed for found in charges],
         [found.evictable for found in charges],
         [found.ends for found in charges],
+        [found.component for found in charges],
         at,
     )
 
@@ -140,7 +142,7 @@ async def charges(tx: Tx) -> list[tuple[Charge, bool]]:
     """Return everything that is held, and whether it was asked to leave."""
     rows = await tx.fetch(
         """select operation, round, environment, queue, project, amounts, priority, borrowed, evictable, at, ends,
-               leaving from charge where held order by operation"""
+               component, leaving from charge where held order by operation"""
     )
     return [(_charge(row), row["leaving"]) for row in rows]
 
@@ -158,6 +160,7 @@ def _charge(row: Any) -> Charge:
         evictable=row["evictable"],
         at=row["at"],
         ends=row["ends"],
+        component=row["component"],
     )
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from landbridge.domain.preferences import Observed
+from landbridge.domain.runs import Ran
 from landbridge_ranking.observing import Observations
 from support.deciding import NOW
 
@@ -54,3 +55,45 @@ def test_windows_survive_a_restart() -> None:
         seen.ended("b", "lost")
     successor.load(seen.dump())
     assert successor.snapshot(NOW) == seen.snapshot(NOW)
+
+
+def test_medians_of_runs_have_samples_and_age_and_are_kept() -> None:
+    seen, successor = Observations(), Observations()
+    for minute, seconds in enumerate((100.0, 104.9, 9000.0)):
+        seen.ran("a", "trainer@3 on 4 gpu-80gb", seconds, NOW + timedelta(minutes=minute))
+    found = seen.snapshot(NOW)["a"].runs
+    assert found == {"trainer@3 on 4 gpu-80gb": Ran(100.0, 3, "2026-11-30 03Z")}
+    successor.load(seen.dump())
+    assert successor.snapshot(NOW)["a"].runs == found
+
+
+def test_runs_are_forgotten_by_number_by_age_and_by_what_was_not_run_for_longest() -> None:
+    seen = Observations()
+    for number in range(30):
+        seen.ran("a", "old", 1.0 if number < 10 else 3.0, NOW)
+    assert seen.snapshot(NOW)["a"].runs["old"] == Ran(3.0, 20, "2026-11-30 03Z")
+    later = NOW + timedelta(days=31)
+    assert seen.due(later), "although nothing happened"
+    assert seen.snapshot(later)["a"].runs == {}
+    for number in range(300):
+        seen.ran("a", f"c{number}", 1.0, later)
+    assert sorted(seen.snapshot(later)["a"].runs) == sorted(f"c{number}" for number in range(100, 300))
+
+
+def test_a_run_that_ends_before_it_starts_is_no_run() -> None:
+    seen = Observations()
+    seen.ran("a", "trainer@3", -4.0, NOW)
+    assert seen.snapshot(NOW)["a"].runs == {}
+
+
+def test_only_what_changed_is_kept_again() -> None:
+    seen = Observations()
+    seen.ended("a", "")
+    seen.ended("b", "")
+    seen.snapshot(NOW)
+    assert sorted(seen.dump()) == ["a", "b"]
+    seen.ended("b", "")
+    assert sorted(seen.dump()) == ["b"]
+    seen.snapshot(NOW)
+    assert sorted(seen.dump()) == ["b"]
+    assert seen.dump() == {}

@@ -73,6 +73,7 @@ def operations(draw: st.DrawFn) -> RequirementClass:
         "inputs": draw(st.dictionaries(st.sampled_from(("a", "b")), _INPUT, max_size=2)),
         "outputs": draw(st.dictionaries(st.just("out"), _INPUT, max_size=1)),
         "identity": draw(_some("trainer", "analyst")),
+        "component": draw(_some("trainer@3")),
         "dataClass": draw(_some("confidential", "restricted")),
         "constraints": draw(_CONSTRAINTS),
         "preferences": draw(
@@ -100,7 +101,12 @@ _CONNECTION = st.fixed_dictionaries(
 )
 _GPU = st.fixed_dictionaries(
     {"count": st.integers(1, 16), "memory": st.sampled_from(("40Gi", "80Gi"))},
-    optional={"precision": _subset("bf16", "fp8"), "interruptible": st.booleans(), "perNode": st.just(8)},
+    optional={
+        "precision": _subset("bf16", "fp8"),
+        "interruptible": st.booleans(),
+        "perNode": st.just(8),
+        "speed": st.sampled_from((0.5, 1.0, 2.0)),
+    },
 )
 
 

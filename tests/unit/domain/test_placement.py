@@ -18,6 +18,7 @@ from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.weighing import BUILT_IN, normalise, policy_for, weights_for
 from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation
+from unit.domain.observed import observations
 from unit.domain.strategies import ENVIRONMENTS, candidates, operations
 
 ONLY_COST = {"cost": 1.0}
@@ -216,10 +217,7 @@ def test_where_overflow_is_not_allowed_only_the_best_are_chosen() -> None:
     operation=operations(),
     sites=st.tuples(*(candidates(name) for name in ENVIRONMENTS)),
     weights=st.dictionaries(st.sampled_from([p.name for p in PREFERENCES]), st.sampled_from((0.0, 1.0, 2.5))),
-    observed=st.dictionaries(
-        st.sampled_from(ENVIRONMENTS),
-        st.builds(Observed, st.integers(0, 9), st.floats(0, 60), st.integers(6, 30), st.integers(0, 6)),
-    ),
+    observed=st.dictionaries(st.sampled_from(ENVIRONMENTS), observations()),
     full=st.sets(st.sampled_from(ENVIRONMENTS), max_size=2),
     previous=st.sampled_from(("", *ENVIRONMENTS)),
 )
@@ -247,21 +245,21 @@ def test_every_decision_can_be_computed_again_from_its_record(
     operations_=st.lists(operations(), min_size=1, max_size=3),
     sites=st.tuples(*(candidates(name) for name in ENVIRONMENTS)),
     others=st.tuples(*(candidates(name) for name in ENVIRONMENTS)),
-    changes=st.lists(st.tuples(st.sampled_from(range(3)), st.booleans(), st.integers(0, 9)), max_size=6),
+    changes=st.lists(st.tuples(st.sampled_from(range(3)), st.booleans(), observations()), max_size=6),
 )
 @settings(max_examples=60, deadline=None)
 def test_remembered_rankings_equal_those_made_afresh(
     operations_: list[RequirementClass],
     sites: tuple[Candidate, ...],
     others: tuple[Candidate, ...],
-    changes: list[tuple[int, bool, int]],
+    changes: list[tuple[int, bool, Observed]],
 ) -> None:
     cache, now_at, observed = RankingCache(most_classes=2), list(sites), dict[str, Observed]()
-    weights = {"cost": 2.0, "transfer-time": 1.0, "queue-delay": 1.0}
-    for number, swap, starts in [(0, False, 0), *changes]:
+    weights = {"cost": 2.0, "transfer-time": 1.0, "queue-delay": 1.0, "performance": 1.0}
+    for number, swap, seen in [(0, False, Observed()), *changes]:
         if swap:
             now_at[number] = others[number]
-        observed = {**observed, ENVIRONMENTS[number]: Observed(starts, 3.0, starts, 0)}
+        observed = {**observed, ENVIRONMENTS[number]: seen}
         cache.observe(observed)
         for operation in operations_:
             eligible, hopeful = now_at[:2], now_at[2:]

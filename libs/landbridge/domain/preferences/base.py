@@ -1,9 +1,14 @@
 """What a preference is: one measure, in one unit, of how well an environment would serve an operation."""
 
+from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
+from landbridge.domain.backlog import Backlog
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.requirements import Requirements
+from landbridge.domain.runs import Ran
+
+NO_RUNS: Mapping[str, Ran] = {}
 
 
 class Measurement(NamedTuple):
@@ -17,13 +22,16 @@ class Measurement(NamedTuple):
 class Observed(NamedTuple):
     """What was seen of an environment's recent work. `start_delay_s` is seconds from decision to start, on average.
 
-    `failures` are attempts that the environment, not the workload, let down.
+    `failures` are attempts that the environment, not the workload, let down. `runs` tells by `run_key` how long
+    completed work took, `backlog` what runs and waits there; None: nothing does.
     """
 
     starts: int = 0
     start_delay_s: float = 0.0
     attempts: int = 0
     failures: int = 0
+    runs: Mapping[str, Ran] = NO_RUNS
+    backlog: Backlog | None = None
 
 
 NOTHING_OBSERVED = Observed()
