@@ -14,10 +14,19 @@ Line = tuple[str, str]
 
 def print_annotated(value: Mapping[str, Any], remarks: Mapping[str, str]) -> None:
     """Print a document; `remarks` has what stands beside the value at a path, as `path_text` writes it."""
+    for text, told in _aligned(value, remarks):
+        print(f"{text}  {output.styled(f'# {told}', 'dim')}" if told else text)
+
+
+def annotated_text(value: Mapping[str, Any], remarks: Mapping[str, str]) -> list[str]:
+    """Return the lines of a document with its remarks, as for a file."""
+    return [f"{text}  # {told}" if told else text for text, told in _aligned(value, remarks)]
+
+
+def _aligned(value: Mapping[str, Any], remarks: Mapping[str, str]) -> list[Line]:
     lines = list(_map(value, (), "", remarks))
     column = min(max((len(text) for text, told in lines if told), default=0), _COLUMN_MAX)
-    for text, told in lines:
-        print(f"{text.ljust(column)}  {output.styled(f'# {told}', 'dim')}" if told else text)
+    return [(text.ljust(column) if told else text, told) for text, told in lines]
 
 
 def document_text(value: Mapping[str, Any]) -> str:

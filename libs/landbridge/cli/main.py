@@ -10,6 +10,7 @@ from landbridge.cli import (
     comparing,
     contexts,
     decisions,
+    discovering,
     documents,
     environments,
     importing,
@@ -63,6 +64,7 @@ operations.add_to(app)
 replay.add_to(app)
 decisions.add_to(app, environments.app)
 comparing.add_to(environments.app)
+discovering.add_to(environments.app)
 recover.add_to(app)
 simulate.add_to(app)
 app.add_typer(environments.app, name="env")

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -156,7 +157,7 @@ _FINE = {
     ],
 )
 async def test_a_namespace_refuses_pods_beyond_its_standard(
-    api: Access, level: str, spec: dict[str, object], context: dict[str, object], why: str
+    api: Access, level: str, spec: dict[str, Any], context: dict[str, Any], why: str
 ) -> None:
     pod = a_pod(**spec)
     pod["spec"]["containers"][0]["securityContext"] = context

@@ -3,7 +3,7 @@
 import base64
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -11,6 +11,7 @@ from support.kubernetes.errors import ApiError, Object, invalid, not_found
 from support.kubernetes.store import Store
 
 _RBAC = "rbac.authorization.k8s.io"
+_TOKEN = "authentication.kubernetes.io"
 _OPEN_TO_ALL = frozenset(("selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews"))
 
 
@@ -49,6 +50,8 @@ class Access:
 
     store: Store
     tokens: dict[str, tuple[User, float]] = field(default_factory=dict)
+    issued: dict[str, tuple[User, tuple[str, ...], float, Object]] = field(default_factory=dict)
+    """Of tokens for service accounts: who, for whom, until when, and the pod that it is bound to."""
 
     def user_of(self, authorization: str) -> User:
         """Nobody in particular is the administrator, as with a client certificate. Raises a 401."""
@@ -80,8 +83,15 @@ class Access:
             account["metadata"]["uid"],
         )
         now = int(time.time())
-        claims = {"aud": audiences, "exp": now + seconds, "iat": now, "sub": user.name, "jti": str(len(self.tokens))}
+        claims = {
+            "aud": audiences,
+            "exp": now + seconds,
+            "iat": now,
+            "sub": user.name,
+            "jti": str(len(self.tokens) + len(self.issued)),
+        }
         token = ".".join(_part(part) for part in ({"alg": "none"}, claims, {"signed": "by nobody"}))
+        self.issued[token] = user, tuple(audiences), now + seconds, spec.get("boundObjectRef") or {}
         if "https://kubernetes.default.svc" in audiences:
             self.allow(token, user, seconds)
         until = datetime.fromtimestamp(now + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -96,6 +106,19 @@ class Access:
             },
             "status": {"token": token, "expirationTimestamp": until},
         }
+
+    def review(self, token: str, audiences: Iterable[str]) -> Object:
+        """Answer a TokenReview; a token dies with the pod that it is bound to."""
+        user, meant, until, bound = self.issued.get(token, (None, (), 0.0, {}))
+        for_us = [audience for audience in audiences or meant if audience in meant]
+        namespace = user.name.split(":")[2] if user is not None else ""
+        pod = self.store.get((("", "pods"), namespace, bound["name"])) if bound.get("kind") == "Pod" else None
+        dead = bound.get("kind") == "Pod" and (pod is None or pod["metadata"]["uid"] != bound.get("uid"))
+        if user is None or until < time.time() or not for_us or dead:
+            return {"user": {}, "error": "the token is not valid"}
+        extra = {} if pod is None else {f"{_TOKEN}/pod-name": [bound["name"]], f"{_TOKEN}/pod-uid": [bound["uid"]]}
+        told = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
+        return {"authenticated": True, "user": told, "audiences": for_us}
 
     def _bound(self, reference: Object | None, namespace: str) -> None:
         if not reference:
@@ -163,7 +186,7 @@ def _permits(rule: Object, asked: Attributes) -> bool:
     )
 
 
-def _holds(listed: list[str] | None, wanted: str) -> bool:
+def _holds(listed: Sequence[str] | None, wanted: str) -> bool:
     return "*" in (listed or ()) or wanted in (listed or ())
 
 

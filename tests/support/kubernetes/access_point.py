@@ -31,6 +31,8 @@ class Access:
     namespace: str = ""
     fake: FakeCluster | None = None
     has_controllers: bool = True
+    kubeconfig: str = ""
+    """Its file; empty for the fake, which needs none."""
 
     @property
     def host(self) -> str:
@@ -141,7 +143,7 @@ async def real_access() -> AsyncIterator[Access]:
     token = (getattr(configuration, "api_key", None) or {}).get("BearerToken", "")
     async with client.ApiClient(configuration) as api:
         headers = {"Authorization": token} if token else {}
-        access = Access(configuration, api.rest_client.pool_manager, headers)
+        access = Access(configuration, api.rest_client.pool_manager, headers, kubeconfig=os.environ["KUBECONFIG"])
         async with own_namespace(access):
             yield access
 

@@ -84,12 +84,12 @@ def get(value: Any, path: Path) -> Any:
 
 def matches(item: Object, key: str) -> bool:
     wanted = json.loads(key)
-    return shape.key_of(item, tuple(wanted)) == wanted
+    return bool(shape.key_of(item, tuple(wanted)) == wanted)
 
 
 def remove(item: Object, path: Path) -> None:
     """Take the value at a path away, and what then holds nothing."""
-    chain = [item]
+    chain: list[Any] = [item]
     for depth in range(1, len(path)):
         value = get(item, path[:depth])
         if value is MISSING:

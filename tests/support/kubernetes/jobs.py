@@ -1,5 +1,6 @@
 """The Job controller: pods for Jobs, counted once, and conditions in the order in which they come there."""
 
+import itertools
 import secrets
 from datetime import UTC, datetime
 from typing import Any
@@ -168,14 +169,16 @@ def _resume_and_fill(api: Api, job: Object, live: list[Object], ending: list[Obj
     if spec["completionMode"] == "Indexed":
         taken = {int(pod["metadata"]["annotations"][INDEX]) for pod in (*live, *ending)}
         taken |= set(_indexes(status.get("completedIndexes", "")))
-        indexes = [index for index in range(spec["completions"]) if index not in taken][: max(room, 0)]
+        free = (index for index in range(spec["completions"]) if index not in taken)
+        indexes = list(itertools.islice(free, max(room, 0)))
     try:
         for index in indexes:
             _create(api, job, index)
     except ApiError as error:
         record_event(api, job, "Warning", "FailedCreate", f"Error creating: {error.message}")
         return RETRY_S
-    return spec.get("activeDeadlineSeconds")
+    seconds: float | None = spec.get("activeDeadlineSeconds")
+    return seconds
 
 
 def _create(api: Api, job: Object, index: int | None) -> None:

@@ -86,7 +86,7 @@ def apply(
         if conflicts and not force:
             raise _refused(conflicts)
         managers.lose(key, {path for _, path in conflicts})
-    merged = merge(live or {}, applied, (), custom=resource.custom)
+    merged: Object = merge(live or {}, applied, (), custom=resource.custom)
     held = set().union(*(owned for owned, _ in managers.others(key).values()))
     for path in sorted(managers.owned(key) - wanted, key=len, reverse=True):
         if path not in held and not any(other[: len(path)] == path for other in held | wanted):

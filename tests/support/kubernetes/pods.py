@@ -46,7 +46,7 @@ class Logs:
             return None
         status = pod.get("status") or {}
         told = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-        state = next((item.get("state") or {} for item in told if item["name"] == container), {"waiting": {}})
+        state: Object = next((item.get("state") or {} for item in told if item["name"] == container), {"waiting": {}})
         if "waiting" in state:
             why = state["waiting"].get("reason", "ContainerCreating")
             raise bad_request(f'container "{container}" in pod "{meta["name"]}" is waiting to start: {why}')

@@ -93,6 +93,7 @@ BUILT_IN = (
     _r("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False,
        create_only=True),
     _r("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", namespaced=False, create_only=True),
+    _r("authentication.k8s.io", "tokenreviews", "TokenReview", namespaced=False, create_only=True),
 )  # fmt: skip
 
 

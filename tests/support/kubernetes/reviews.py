@@ -9,6 +9,9 @@ def answer(access: Access, user: User, resource: Resource, body: Object) -> Obje
     status: Object
     if resource.kind == "SelfSubjectReview":
         status = {"userInfo": {"username": user.name, "groups": list(user.groups), "uid": user.uid}}
+    elif resource.kind == "TokenReview":
+        spec = body.get("spec") or {}
+        status = access.review(spec.get("token", ""), spec.get("audiences") or ())
     else:
         asked = (body.get("spec") or {}).get("resourceAttributes")
         path = (body.get("spec") or {}).get("nonResourceAttributes")
