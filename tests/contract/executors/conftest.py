@@ -1,16 +1,21 @@
 """Every executor in turn, in a site of its own, which must be empty of processes in the end."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from contract.executors.cluster import KubernetesHarness
 from contract.executors.harness import Harness, ProcessHarness, SimulatedHarness, Watcher, a_lease, make_executor
 from landbridge_dispatch.executors.local import procfs
 from landbridge_dispatch.executors.local.executor import LocalExecutor
 from support.wait import wait_until
 
-HARNESSES = {"process": ProcessHarness, "simulated": SimulatedHarness}
+HARNESSES: dict[str, Callable[[Path], Harness]] = {
+    "kubernetes": KubernetesHarness,
+    "process": ProcessHarness,
+    "simulated": SimulatedHarness,
+}
 
 
 @pytest.fixture(params=sorted(HARNESSES))
@@ -27,6 +32,14 @@ async def process(tmp_path: Path) -> AsyncIterator[Harness]:
 
 
 async def opened(harness: Harness) -> AsyncIterator[Harness]:
+    async with harness.around():
+        async for ready in working(harness):
+            yield ready
+    await wait_until(lambda: not strays(harness.home), "no process of the site is left")
+
+
+async def working(harness: Harness) -> AsyncIterator[Harness]:
+    """An executor in what stands around it already."""
     harness.executor = make_executor(harness.home)
     await harness.executor.open()
     harness.executor.hold_lease(a_lease())
@@ -37,7 +50,6 @@ async def opened(harness: Harness) -> AsyncIterator[Harness]:
             left = await harness.executor.shut_down(keep_workloads=False, grace_ms=100)
             assert left == 0
         await harness.executor.close()
-        await wait_until(lambda: not strays(harness.home), "no process of the site is left")
 
 
 def strays(home: Path) -> list[int]:

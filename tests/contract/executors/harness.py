@@ -1,11 +1,13 @@
 """What the contract suite needs of an executor under test: a site, work that behaves in a known way, a lease."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import sys
 import time
 import uuid
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,13 +18,18 @@ from landbridge.domain.ownership.environment_model import FINAL, SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases import HeldLease
 from landbridge_dispatch.executors.bindings import load_bindings
+from landbridge_dispatch.executors.kubernetes.executor import KubernetesExecutor
+from landbridge_dispatch.executors.local import slots
 from landbridge_dispatch.executors.local.executor import LocalExecutor
+from landbridge_dispatch.executors.local.store import name_of
 from landbridge_dispatch.executors.protocol import Executor, SlotKey, SlotView, StopOrder, Work
 from landbridge_dispatch.executors.simulated.executor import SimulatedExecutor
 from landbridge_dispatch.specification import disconnection_of, read_operation
 from support.wait import wait_until
 
 TERM = 3
+IMAGE = {"registry": "tools", "name": "python", "digest": "sha256:" + "ab" * 32}
+"""Only containers look at it."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +53,31 @@ class Harness(Protocol):
     name: str
     real: bool
     """Whether processes run, so that what they did can be looked at."""
+    slowness: float
+    """How much longer than a process of this machine a start takes."""
     home: Path
     executor: Executor
 
     def command(self, behaviour: Behaviour) -> list[str]: ...
 
+    def around(self) -> contextlib.AbstractAsyncContextManager[None]:
+        """What stands around the executor while it is tried."""
+
+    def directory(self, key: SlotKey) -> Path:
+        """Where a real workload has its working directory."""
+
 
 class ProcessHarness:
     name = "process"
     real = True
+    slowness = 1.0
+
+    @contextlib.asynccontextmanager
+    async def around(self) -> AsyncIterator[None]:
+        yield
+
+    def directory(self, key: SlotKey) -> Path:
+        return self.home / slots.SLOTS / name_of(key) / slots.WORK
 
     def __init__(self, home: Path, **executor: Any) -> None:
         self.home = home
@@ -96,6 +119,14 @@ class ProcessHarness:
 class SimulatedHarness:
     name = "simulated"
     real = False
+    slowness = 1.0
+
+    @contextlib.asynccontextmanager
+    async def around(self) -> AsyncIterator[None]:
+        yield
+
+    def directory(self, key: SlotKey) -> Path:
+        raise AssertionError("simulated work has no directory")
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -118,10 +149,10 @@ class SimulatedHarness:
         return ["simulate", *words]
 
 
-def write_bindings(home: Path, executor: Any) -> None:
+def write_bindings(home: Path, executor: Any, **more: Any) -> None:
     (home / "data/events").mkdir(parents=True)
     (home / "data/events/part.csv").write_text("a,b\n")
-    bindings = {
+    bindings: dict[str, Any] = {
         "executor": executor,
         "connections": {
             "events": {"directory": "data/events"},
@@ -130,16 +161,19 @@ def write_bindings(home: Path, executor: Any) -> None:
         },
         "accepts": {"projects": ["retail-eu"]},
     }
+    bindings["connections"].update(more.pop("connections", {}))
+    bindings.update(more)
     (home / "bindings.yaml").write_text(yaml.safe_dump(bindings))
 
 
 def make_executor(home: Path) -> Executor:
     """The executor that the site's bindings name."""
     bindings = load_bindings(home / "bindings.yaml")
-    executor: Executor = (
-        SimulatedExecutor(bindings) if bindings.executor.name == "simulated" else LocalExecutor(bindings, resync_s=0.5)
-    )
-    return executor
+    makers: dict[str, Any] = {"simulated": SimulatedExecutor, "kubernetes": KubernetesExecutor}
+    if bindings.executor.name in makers:
+        made: Executor = makers[bindings.executor.name](bindings)
+        return made
+    return LocalExecutor(bindings, resync_s=0.5)
 
 
 def a_work(command: list[str], *, operation: str = "", term: int = TERM, counter: int = 1, **spec: Any) -> Work:
@@ -148,7 +182,7 @@ def a_work(command: list[str], *, operation: str = "", term: int = TERM, counter
         "apiVersion": "landbridge/v1",
         "kind": "Operation",
         "metadata": {"name": "tried", "project": "retail-eu"},
-        "spec": {"type": "job", "command": command, **spec},
+        "spec": {"type": "job", "image": IMAGE, "command": command, **spec},
     }
     body = json.dumps(document).encode()
     view = read_operation(body)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from contract.executors.conftest import HARNESSES, opened
+from contract.executors.conftest import HARNESSES, strays, working
 from contract.executors.harness import Behaviour, Harness, Watcher, a_work, make_executor
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
@@ -32,7 +32,7 @@ class Host:
 
     async def says(self, phase: SlotPhase) -> None:
         assert self._process.stdout is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (line := await self._process.stdout.readline()) != f"{phase}\n".encode():
                 assert line, "the host ended early"
 
@@ -62,17 +62,19 @@ async def host(harness: Harness, behaviour: Behaviour, lease_s: float = 60.0, **
 
 
 @pytest.fixture(params=sorted(HARNESSES))
-def closed(request: pytest.FixtureRequest, tmp_path: Path) -> Harness:
+async def closed(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Harness]:
     """A site whose executor this process has not opened yet."""
-    harness: Harness = HARNESSES[request.param](tmp_path / "site")
-    return harness
+    harness = HARNESSES[request.param](tmp_path / "site")
+    async with harness.around():
+        yield harness
+    await wait_until(lambda: not strays(harness.home), "no process of the site is left")
 
 
 async def test_running_work_is_adopted_and_its_end_is_seen(closed: Harness) -> None:
     async with host(closed, Behaviour(seconds=1.5, log="once")) as first:
         await first.kill()
 
-        async for harness in opened(closed):
+        async for harness in working(closed):
             watcher = Watcher(harness.executor)
             [found] = await harness.executor.inventory()
             assert (found.key, found.phase) == (first.key, SlotPhase.RUNNING)
@@ -88,11 +90,11 @@ async def test_running_work_is_adopted_and_its_end_is_seen(closed: Harness) -> N
 async def test_work_that_ended_while_nobody_watched_has_ended_with_its_own_times(closed: Harness) -> None:
     async with host(closed, Behaviour(seconds=0.5, exit_code=7)) as first:
         await first.kill()
-        if closed.real:
+        if closed.name == "process":
             await wait_until((closed.home / "audit.jsonl").read_text().count('"start"').__bool__, "it started")
             await wait_until(lambda: '"stop"' in (closed.home / "audit.jsonl").read_text(), "it has ended")
 
-        async for harness in opened(closed):
+        async for harness in working(closed):
             view = await wait_until(partial(finished, harness), "the end is in the slot")
             assert (view.report.reason, view.report.exit_code) == ("exit-code", 7)
 
@@ -106,7 +108,7 @@ async def test_adopted_work_can_be_stopped(closed: Harness) -> None:
     async with host(closed, Behaviour(seconds=60)) as first:
         await first.kill()
 
-        async for harness in opened(closed):
+        async for harness in working(closed):
             watcher = Watcher(harness.executor)
             await harness.executor.stop([StopOrder(first.key, "cancelled", grace_ms=5000)])
             view = await watcher.end(first.key)
@@ -118,7 +120,7 @@ async def test_a_second_start_after_a_restart_runs_nothing_twice(closed: Harness
     async with host(closed, Behaviour(seconds=1, log="once")) as first:
         await first.kill()
 
-        async for harness in opened(closed):
+        async for harness in working(closed):
             watcher = Watcher(harness.executor)
             await harness.executor.start([first.key])
             await watcher.end(first.key)
@@ -137,6 +139,6 @@ async def test_settled_and_buried_slots_survive_a_restart(closed: Harness) -> No
     await executor.settle([(first.key, 5)])
     await executor.close()
 
-    async for harness in opened(closed):
+    async for harness in working(closed):
         [view] = await harness.executor.inventory()
         assert (view.phase, view.settled_term) == (SlotPhase.FINISHED, 5)

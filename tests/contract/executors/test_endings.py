@@ -5,7 +5,6 @@ import signal
 import pytest
 
 from contract.executors.harness import Behaviour, Harness, Watcher, a_lease, a_work, boot_ms, run, stop
-from contract.executors.probes import work_directory
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptReport
 from landbridge_dispatch.executors.protocol import SlotView
@@ -114,7 +113,7 @@ async def test_who_ignores_the_polite_signal_is_killed(
 async def until_ready(harness: Harness, key: object) -> None:
     """A real program needs a moment until it has set its signal handlers."""
     if harness.real:
-        await wait_until((work_directory(harness, key) / "ready").exists, "the workload is ready")
+        await wait_until((harness.directory(key) / "ready").exists, "the workload is ready")  # type: ignore[arg-type]
 
 
 async def test_a_lost_lease_stops_self_stopping_work_in_time_and_no_other(harness: Harness, watcher: Watcher) -> None:
@@ -125,7 +124,7 @@ async def test_a_lost_lease_stops_self_stopping_work_in_time_and_no_other(harnes
         "finishes": {"policy": "must-finish"},
     }
     works = {name: a_work(command, lifecycle={"disconnection": policy}) for name, policy in policies.items()}
-    harness.executor.hold_lease(a_lease(seconds=2))
+    harness.executor.hold_lease(a_lease(seconds=2 * harness.slowness))
     await run(harness.executor, *works.values())
     for work in works.values():
         await watcher.until(work.key, SlotPhase.RUNNING)
@@ -142,7 +141,7 @@ async def test_a_lease_that_is_renewed_stops_nothing(harness: Harness, watcher: 
         harness.command(Behaviour(seconds=1.5)),
         lifecycle={"disconnection": {"policy": "stop-after-grace", "grace": "1s"}},
     )
-    harness.executor.hold_lease(a_lease(seconds=1))
+    harness.executor.hold_lease(a_lease(seconds=harness.slowness))
     await run(harness.executor, work)
     await watcher.until(work.key, SlotPhase.RUNNING)
     harness.executor.hold_lease(a_lease(seconds=60))

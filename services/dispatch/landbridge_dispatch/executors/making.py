@@ -15,6 +15,10 @@ def make_executor(bindings: Bindings) -> Executor:
             from landbridge_dispatch.executors.simulated.executor import SimulatedExecutor
 
             return SimulatedExecutor(bindings)
+        case "kubernetes":
+            from landbridge_dispatch.executors.kubernetes.executor import KubernetesExecutor
+
+            return KubernetesExecutor(bindings)
     raise BindingsError(
-        f"executor {bindings.executor.name} is not offered by this release; expected process, simulated"
+        f"executor {bindings.executor.name} is not offered by this release; expected process, simulated, kubernetes"
     )

@@ -9,11 +9,10 @@ from landbridge.domain.ownership.environment_model import FinalReport, ReportSta
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge_dispatch.executors.kubernetes import manifests, names, records
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved, resolve
-from landbridge_dispatch.executors.protocol import Burial, SlotKey, Work
+from landbridge_dispatch.executors.protocol import Burial, RefusedError, SlotKey, Work
 from unit.dispatch.kubernetes.things import DIGEST, OPERATION, some_bindings, some_work
 
 VERSIONS = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
-OWNER = {"metadata": {"name": "op-1", "uid": "job-uid"}}
 CLASSES = {
     "gpu": {"resource": "nvidia.com/gpu", "nodeSelector": {"gpu": "a100"}, "runtimeClass": "nvidia",
             "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]},
@@ -45,6 +44,14 @@ def made(kind: str, wrapper: bool = False) -> tuple[Work, Resolved, dict[str, An
     return work, found, manifests.job(bindings, work, found)
 
 
+def parts_of(kind: str) -> list[dict[str, Any]]:
+    """As they are made from the Job alone, by whoever starts it."""
+    job = made(kind)[2] | {}
+    job["metadata"]["uid"] = "job-uid"
+    kept = records.read(job, names.PARTS, list[dict[str, Any]])
+    return [manifests.owned(part, job) for part in kept or ()]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_jobs_are_valid_in_every_supported_version(kind: str, version: str) -> None:
@@ -55,16 +62,14 @@ def test_jobs_are_valid_in_every_supported_version(kind: str, version: str) -> N
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_that_goes_with_a_job_is_valid_in_every_supported_version(version: str) -> None:
     bindings = some_bindings()
-    gang, _, _ = made("gang")
-    work, found, _ = made("service")
     burial = Burial(SlotKey(OPERATION, Epoch(1, 2)), FinalReport(ReportState.RELINQUISHED, "", "not-here"), 3)
     objects = [
-        manifests.headless_service(bindings, gang, "lb-retail-eu", OWNER),
-        manifests.service(bindings, work, "lb-retail-eu", OWNER),
-        manifests.deployment(bindings, work, found, OWNER),
+        *parts_of("gang"),
+        *parts_of("service"),
         manifests.wrapper("cluster-a", "lb-retail-eu"),
         manifests.tombstone(bindings, burial, "lb-retail-eu", records.Grave("not-here", 1.0, buried=True)),
     ]
+    assert [each["kind"] for each in objects] == ["Service", "Service", "Deployment", "ConfigMap", "Job"]
     for each in objects:
         kubernetes_validate.validate(each, version, strict=True)
 
@@ -74,8 +79,10 @@ def test_a_device_class_becomes_a_claim_template_in_the_words_of_the_version(ver
     bindings = some_bindings(classes=CLASSES)
     work = some_work(resources={"accelerator": {"class": "slice", "count": 2}})
     found = resolve(bindings, work)
-    template = manifests.claim_template(bindings, work, found, OWNER, api)
-    assert template is not None
+    major, minor = version.split(".")
+    assert manifests.devices_version((int(major), int(minor))) == api
+    [part] = manifests.parts(bindings, work, found, api)
+    template = manifests.owned(part, {"metadata": {"name": "op-1", "uid": "job-uid"}})
     kubernetes_validate.validate(template, version, strict=True)
     pod = manifests.job(bindings, work, found)["spec"]["template"]["spec"]
     assert pod["resourceClaims"] == [{"name": "devices", "resourceClaimTemplateName": names.name_of(work.key)}]
@@ -207,12 +214,20 @@ def test_the_whole_grace_of_every_policy_fits_into_the_pods() -> None:
     assert pod["terminationGracePeriodSeconds"] == 50
 
 
-def test_what_goes_with_a_slot_is_owned_by_its_job() -> None:
-    work, found, _ = made("service")
-    for each in (
-        manifests.service(some_bindings(), work, "lb-retail-eu", OWNER),
-        manifests.deployment(some_bindings(), work, found, OWNER),
-    ):
+def test_a_device_class_is_refused_where_the_version_has_none() -> None:
+    assert manifests.devices_version((1, 31)) == ""
+    bindings = some_bindings(classes=CLASSES)
+    work = some_work(resources={"accelerator": {"class": "slice"}})
+    with pytest.raises(RefusedError, match="version"):
+        manifests.job(bindings, work, resolve(bindings, work), version="")
+
+
+def test_what_goes_with_a_slot_is_owned_by_its_job_and_made_from_it_alone() -> None:
+    service, deployment = parts_of("service")
+    for each in (service, deployment):
         assert each["metadata"]["ownerReferences"][0]["uid"] == "job-uid"
-    service = manifests.deployment(some_bindings(), work, found, OWNER)["spec"]["template"]["spec"]
-    assert service["containers"][0]["readinessProbe"]["httpGet"] == {"path": "/up", "port": 8080}
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert container["readinessProbe"]["httpGet"] == {"path": "/up", "port": 8080}
+    assert service["spec"]["ports"][0]["targetPort"] == 8080
+    [headless] = parts_of("gang")
+    assert headless["spec"]["clusterIP"] == "None"

@@ -5,7 +5,9 @@ asks again from the version that the server has just called too old. Authenticat
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import contextlib
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +24,8 @@ REQUEST_S: Final = 20.0
 CONNECT_S: Final = 5.0
 PARALLEL: Final = 16
 """Requests at a time; the API server's own fairness does the rest."""
-TRIES: Final = 4
+PATIENCE_S: Final = 30.0
+"""How long a request is tried again while the API server is away, before the process gives up and begins anew."""
 MERGE: Final = "application/merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
@@ -67,7 +70,7 @@ class Api:
             await config.load_kube_config(config_file=self._kubeconfig, client_configuration=configuration)
         else:
             try:
-                config.load_incluster_config(client_configuration=configuration)
+                config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
             except config.ConfigException as error:
                 raise UnreachableError(f"this process is in no cluster and no kubeconfig is bound: {error}") from error
         configuration.connection_pool_maxsize = PARALLEL + 64
@@ -78,6 +81,22 @@ class Api:
         if self._client is not None:
             await self._client.close()
             self._client = None
+
+    @contextlib.asynccontextmanager
+    async def anew(self, token: str) -> AsyncIterator["Api"]:
+        """Ask the same server as whoever a token stands for. Raises UnreachableError."""
+        if self._client is None:
+            raise UnreachableError("the executor is not open")
+        own = self._client.configuration
+        configuration = client.Configuration(host=own.host)
+        configuration.ssl_ca_cert, configuration.verify_ssl = own.ssl_ca_cert, own.verify_ssl
+        configuration.api_key = {"BearerToken": f"Bearer {token}"}
+        other = Api()
+        other._client = client.ApiClient(configuration)
+        try:
+            yield other
+        finally:
+            await other.close()
 
     # -- objects -------------------------------------------------------------------------------------------------------
 
@@ -152,7 +171,9 @@ class Api:
             async for piece in response.content.iter_chunked(1 << 16):
                 yield piece
 
-    async def watch(self, path: str, selector: str, version: str, seconds: int) -> AsyncIterator[tuple[str, Object]]:
+    async def watch(
+        self, path: str, selector: str, version: str, seconds: int
+    ) -> AsyncGenerator[tuple[str, Object], None]:
         """Yield type and object of each change after `version`, bookmarks too, until the server ends the watch.
 
         Raises ApiError: 410 where `version` is too old, UnreachableError where the connection breaks.
@@ -191,16 +212,15 @@ class Api:
         content_type: str = "",
     ) -> Object:
         """Send a request; what may pass is tried again. Raises ApiError."""
-        wait_s = 0.2
-        for attempt in range(TRIES):
+        wait_s, until = 0.2, time.monotonic() + PATIENCE_S
+        while True:
             try:
                 return await self._once(method, path, body, query or {}, content_type)
             except UnreachableError:
-                if attempt == TRIES - 1:
+                if time.monotonic() + wait_s > until:
                     raise
             await asyncio.sleep(wait_s)
-            wait_s *= 3
-        raise AssertionError
+            wait_s = min(wait_s * 2, 3.0)
 
     async def _once(
         self, method: str, path: str, body: Object | None, query: Mapping[str, str], content_type: str

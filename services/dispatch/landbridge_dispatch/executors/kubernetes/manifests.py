@@ -33,8 +33,13 @@ def ranks_of(work: Work) -> int:
     return spec.replicas
 
 
-def job(bindings: Bindings, work: Work, found: Resolved) -> Object:
-    """Return the suspended Job that occupies the slot. Raises RefusedError."""
+def devices_version(cluster: tuple[int, int]) -> str:
+    """Return the version of the API for devices (DRA) that a cluster serves; empty for none."""
+    return "v1" if cluster >= (1, 34) else "v1beta1" if cluster >= (1, 32) else ""
+
+
+def job(bindings: Bindings, work: Work, found: Resolved, version: str = "v1") -> Object:
+    """Return the suspended Job that occupies the slot. `version`: of the API for devices. Raises RefusedError."""
     ranks = ranks_of(work)
     labels = _labels(bindings, work)
     spec: Object = {
@@ -50,7 +55,14 @@ def job(bindings: Bindings, work: Work, found: Resolved) -> Object:
     if work.view.spec.type == "service":
         # The pods are those of a Deployment; this Job is only what is taken, and never runs.
         spec["template"]["spec"] = _nothing(bindings)
-    return _slot(bindings, work, spec, record=_record(work, found, ranks))
+    annotations = {
+        names.RECORD: records.encode(_record(work, found, ranks)),
+        names.SPEC_HASH: work.spec_sha256,
+        names.TERM: str(work.term),
+    }
+    if made := parts(bindings, work, found, version):
+        annotations[names.PARTS] = records.encode(made)
+    return _job(names.name_of(work.key), found.namespace, labels, annotations, spec)
 
 
 def tombstone(bindings: Bindings, burial: Burial, namespace: str, grave: records.Grave) -> Object:
@@ -74,49 +86,76 @@ def tombstone(bindings: Bindings, burial: Burial, namespace: str, grave: records
     return _job(names.name_of(burial.key), namespace, labels, annotations, spec)
 
 
-def headless_service(bindings: Bindings, work: Work, namespace: str, owner: Object) -> Object:
-    """Return the Service by which the members of a gang find each other, also before they are ready."""
+def parts(bindings: Bindings, work: Work, found: Resolved, version: str) -> list[Object]:
+    """Return what goes with a slot's Job, still without its owner. `version`: of the API for devices."""
+    made: list[Object] = []
+    if work.view.spec.type == "distributed-job":
+        made.append(_headless_service(bindings, work, found))
+    if (template := _claim_template(bindings, work, found, version)) is not None:
+        made.append(template)
+    if work.view.spec.type == "service":
+        made += [_service(bindings, work, found), _deployment(bindings, work, found)]
+    return made
+
+
+def owned(part: Object, job: Object) -> Object:
+    """Return a part as one that the cluster removes together with its slot."""
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": job["metadata"]["name"],
+        "uid": job["metadata"]["uid"],
+        "controller": True,
+    }
+    return {**part, "metadata": {**part["metadata"], "ownerReferences": [reference]}}
+
+
+def _headless_service(bindings: Bindings, work: Work, found: Resolved) -> Object:
+    """Members of a gang find each other by it, also before they are ready."""
     spec = {
         "clusterIP": "None",
         "publishNotReadyAddresses": True,
         "selector": {names.SLOT: names.name_of(work.key)},
     }
-    return _owned("v1", "Service", _labels(bindings, work), names.name_of(work.key), namespace, owner, spec)
+    return _part("v1", "Service", bindings, work, found, spec)
 
 
-def service(bindings: Bindings, work: Work, namespace: str, owner: Object) -> Object:
-    """Return the Service that callers within the cluster reach."""
+def _service(bindings: Bindings, work: Work, found: Resolved) -> Object:
+    """Callers within the cluster reach the service by it."""
     ports = [
         {"name": port_name(name), "port": port.port, "targetPort": port.port, "appProtocol": port.protocol}
         for name, port in sorted(work.view.spec.ports.items())
     ]
     spec = {"selector": {names.SLOT: names.name_of(work.key)}, "ports": ports}
-    return _owned("v1", "Service", _labels(bindings, work), names.name_of(work.key), namespace, owner, spec)
+    return _part("v1", "Service", bindings, work, found, spec)
 
 
-def deployment(bindings: Bindings, work: Work, found: Resolved, owner: Object) -> Object:
-    """Return the Deployment of a service. Two generations of pods never run at once: the claim is the pod's."""
-    labels, name = _labels(bindings, work), names.name_of(work.key)
+def _deployment(bindings: Bindings, work: Work, found: Resolved) -> Object:
+    """Two generations of pods never run at once."""
     spec = {
         "replicas": max(1, work.view.spec.replicas),
         "strategy": {"type": "Recreate"},
         "revisionHistoryLimit": 0,
-        "selector": {"matchLabels": {names.SLOT: name}},
-        "template": {"metadata": {"labels": labels}, "spec": pod_spec(bindings, work, found)},
+        "selector": {"matchLabels": {names.SLOT: names.name_of(work.key)}},
+        "template": {"metadata": {"labels": _labels(bindings, work)}, "spec": pod_spec(bindings, work, found)},
     }
-    return _owned("apps/v1", "Deployment", labels, name, found.namespace, owner, spec)
+    return _part("apps/v1", "Deployment", bindings, work, found, spec)
 
 
-def claim_template(bindings: Bindings, work: Work, found: Resolved, owner: Object, version: str) -> Object | None:
-    """Return the ResourceClaimTemplate for a class that is a device class; None for another. `version` of the API."""
+def _claim_template(bindings: Bindings, work: Work, found: Resolved, version: str) -> Object | None:
+    """Devices of a class that is a device class here."""
     reached, accelerator = found.reached, work.view.spec.resources.accelerator
     if reached is None or not reached.device_class or accelerator is None:
         return None
+    if not version:
+        raise RefusedError(
+            RefusalCode.CLASS,
+            f"class {accelerator.class_} is a device class, which this cluster's version does not offer: 1.32 does",
+        )
     wanted = {"deviceClassName": reached.device_class, "allocationMode": "ExactCount", "count": accelerator.count}
     request = {"name": DEVICES, "exactly": wanted} if version == "v1" else {"name": DEVICES, **wanted}
     spec = {"spec": {"devices": {"requests": [request]}}}
-    api, kind = f"resource.k8s.io/{version}", "ResourceClaimTemplate"
-    return _owned(api, kind, _labels(bindings, work), names.name_of(work.key), found.namespace, owner, spec)
+    return _part(f"resource.k8s.io/{version}", "ResourceClaimTemplate", bindings, work, found, spec)
 
 
 def wrapper(site: str, namespace: str) -> Object:
@@ -124,17 +163,6 @@ def wrapper(site: str, namespace: str) -> Object:
     metadata = {"name": names.wrapper_name(), "namespace": namespace, "labels": names.own_labels(site)}
     data = {names.WRAPPER_FILE: names.wrapper_text()}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
-
-
-def _slot(bindings: Bindings, work: Work, spec: Object, record: records.Record) -> Object:
-    annotations = {
-        names.RECORD: records.encode(record),
-        names.SPEC_HASH: work.spec_sha256,
-        names.TERM: str(work.term),
-    }
-    name = names.name_of(work.key)
-    namespace = bindings.kubernetes.namespace_of(work.project)
-    return _job(name, namespace, _labels(bindings, work), annotations, spec)
 
 
 def _job(name: str, namespace: str, labels: Object, annotations: Object, spec: Object) -> Object:
@@ -147,16 +175,12 @@ def _labels(bindings: Bindings, work: Work) -> dict[str, str]:
     return own | {names.SLOT: names.name_of(work.key), names.PROJECT: work.project}
 
 
-def _owned(api: str, kind: str, labels: Object, name: str, namespace: str, owner: Object, spec: Object) -> Object:
-    """Return an object that the cluster removes together with its slot."""
-    reference = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-        "controller": True,
+def _part(api: str, kind: str, bindings: Bindings, work: Work, found: Resolved, spec: Object) -> Object:
+    metadata = {
+        "name": names.name_of(work.key),
+        "namespace": found.namespace,
+        "labels": _labels(bindings, work),
     }
-    metadata = {"name": name, "namespace": namespace, "labels": labels, "ownerReferences": [reference]}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
 
 

@@ -170,7 +170,7 @@ def _volumes(site: KubernetesSettings, found: Resolved) -> list[dict[str, Any]]:
     if site.wrapper.image:
         volumes.append({"name": "tools", "emptyDir": {"sizeLimit": "16Mi"}})
     return volumes + [
-        {"name": f"connection-{index}", **_volume(options, writable=name in found.writable)}
+        {"name": f"connection-{index}", **volume_of(options, writable=name in found.writable)}
         for index, (name, options) in enumerate(sorted(found.mounts.items()))
     ]
 
@@ -180,7 +180,8 @@ def _token(audience: str, seconds: int) -> dict[str, Any]:
     return {"projected": {"sources": [{"serviceAccountToken": token}], "defaultMode": 0o440}}
 
 
-def _volume(options: ConnectionOptions, *, writable: bool) -> dict[str, Any]:
+def volume_of(options: ConnectionOptions, *, writable: bool) -> dict[str, Any]:
+    """Return the volume that a connection is in the cluster."""
     if options.claim:
         return {"persistentVolumeClaim": {"claimName": options.claim, "readOnly": not writable}}
     if options.config_map:

@@ -20,13 +20,14 @@ _LOST = Row("gone", "the pod that took the slot is not there any more", lambda _
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`grave` or `end`: to be recorded now, with the manifest of the last `checkpoint`.
+    """`grave`, `end` or `claim` (of a service): to be recorded now, with the manifest of the last `checkpoint`.
 
     `provider`: the cluster's own state, for people. `again_at`: when to look again at the latest; 0: at a change.
     """
 
     grave: records.Grave | None = None
     end: records.End | None = None
+    claim: records.Claim | None = None
     checkpoint: str = ""
     provider: str = ""
     again_at: float = 0.0

@@ -7,6 +7,7 @@
       wrapper: {image: registry.site/tools/busybox@sha256:…, shell: /bin/busybox}    # absent: images need sh
       classes:
         gpu-80gb: {resource: nvidia.com/gpu, nodeSelector: {gpu: a100}, tolerations: [{key: gpu, operator: Exists}]}
+      probes: {image: registry.site/tools/busybox@sha256:…, every: 10m}    # absent: the wrapper's image
       localQueue: landbridge               # Kueue; absent: none
 
 A connection says in its `options` what it is: `claim` (a PersistentVolumeClaim), `csi`, `configMap` or `secret`, which
@@ -59,6 +60,31 @@ class Wrapper(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
             raise ValueError(f"image: expected a reference with @sha256:…, found {self.image!r}")
 
 
+class Probes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What probes run. `image`: one with a shell, by digest; empty: that of the wrapper.
+
+    `every` is how often a node is tried again that has not changed; `images` are what is pulled to prove a registry,
+    by the name of its connection.
+    """
+
+    image: str = ""
+    shell: str = "/bin/sh"
+    every: str = "10m"
+    images: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        for image in filter(None, (self.image, *self.images.values())):
+            if not _DIGEST.fullmatch(image):
+                raise ValueError(f"image: expected a reference with @sha256:…, found {image!r}")
+        if self.every_seconds < 60:
+            raise ValueError(f"every: expected at least 1m, found {self.every}")
+
+    @property
+    def every_seconds(self) -> int:
+        """How long a proof about a node counts."""
+        return units.parse_duration(self.every) // 1000
+
+
 class Toleration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
     """A taint that is tolerated, as in Kubernetes."""
 
@@ -92,6 +118,7 @@ class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """A file of the site; empty: the dispatcher's own service account in the cluster."""
     keeper: Keeper = Keeper()
     wrapper: Wrapper = Wrapper()
+    probes: Probes = Probes()
     classes: Mapping[str, ReachedClass] = {}
     local_queue: str = ""
     node_selector: Mapping[str, str] = {}

@@ -30,7 +30,7 @@ class Kept:
         self.listed = asyncio.Event()
         self.lists = 0
         self._api = api
-        self._path = path
+        self.path = path
         self._selector = selector
         self._changed = changed
         self._version = ""
@@ -48,7 +48,7 @@ class Kept:
                 if error.status == 410:
                     self._version = ""
                     continue
-                log.warning("watch_broke", path=self._path, error=str(error), retry_seconds=wait_s)
+                log.warning("watch_broke", path=self.path, error=str(error), retry_seconds=wait_s)
                 # Jitter keeps the watches of many kinds from coming back in one moment.
                 await asyncio.sleep(wait_s * (0.5 + random.random()))  # noqa: S311
                 wait_s = min(wait_s * 2, RETRY_MAX_S)
@@ -57,7 +57,7 @@ class Kept:
 
     async def list(self) -> None:
         """Read all, uncached."""
-        found, version = await self._api.list(self._path, self._selector)
+        found, version = await self._api.list(self.path, self._selector)
         self.lists += 1
         names = {item["metadata"]["name"] for item in found}
         gone = [item for name, item in self.items.items() if name not in names]
@@ -78,7 +78,7 @@ class Kept:
             self.items[name] = item
 
     async def _watch(self) -> None:
-        async with contextlib.aclosing(self._api.watch(self._path, self._selector, self._version, WATCH_S)) as events:
+        async with contextlib.aclosing(self._api.watch(self.path, self._selector, self._version, WATCH_S)) as events:
             async for kind, item in events:
                 self._version = item["metadata"]["resourceVersion"]
                 if kind == "BOOKMARK":

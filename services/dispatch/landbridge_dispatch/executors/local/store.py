@@ -179,14 +179,14 @@ class SlotStore:
         view = read_view(slot)
         if view is None:
             return None
-        chunk = _read(slot / outlog.LOG_FILE, offset, limit, tail, complete=view.ended)
+        chunk = read_piece(slot / outlog.LOG_FILE, offset, limit, tail, complete=view.ended)
         return chunk or Chunk(b"", 0, view.ended)
 
     def outputs(self, key: SlotKey) -> dict[str, list[OutputFile]] | None:
         order = files.read_json(self.slot(key) / ORDER_FILE)
         if order is None:
             return None
-        return {name: _list_files(Path(place["directory"])) for name, place in order.get("outputs", {}).items()}
+        return {name: list_files(Path(place["directory"])) for name, place in order.get("outputs", {}).items()}
 
     def output_chunk(self, key: SlotKey, name: str, offset: int, limit: int) -> Chunk | None:
         order = files.read_json(self.slot(key) / ORDER_FILE) or {}
@@ -199,7 +199,7 @@ class SlotStore:
         path = root.joinpath(*parts)
         if path.is_symlink() or not Path(os.path.realpath(path)).is_relative_to(root) or not path.is_file():
             return None
-        return _read(path, offset, limit, 0, complete=True)
+        return read_piece(path, offset, limit, 0, complete=True)
 
 
 def implies(view: SlotView, report: FinalReport) -> bool:
@@ -212,7 +212,8 @@ def _final(report: FinalReport) -> dict[str, Any]:
     return {"state": report.state, "outcome": report.outcome, "reason": report.reason}
 
 
-def _read(path: Path, offset: int, limit: int, tail: int, *, complete: bool) -> Chunk | None:
+def read_piece(path: Path, offset: int, limit: int, tail: int, *, complete: bool) -> Chunk | None:
+    """Return a piece of a file; None where there is none. `complete`: nothing will be added to it."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -225,7 +226,8 @@ def _read(path: Path, offset: int, limit: int, tail: int, *, complete: bool) -> 
     return Chunk(data, following, complete and following >= size)
 
 
-def _list_files(root: Path) -> list[OutputFile]:
+def list_files(root: Path) -> list[OutputFile]:
+    """Return the regular files below a directory, links left out."""
     if root.is_file() and not root.is_symlink():
         return [OutputFile("", root.stat().st_size)]
     paths = evidence.regular_files(root)[:OUTPUT_FILES_MAX]

@@ -1,0 +1,163 @@
+"""Brings slots forward: whatever changed of one, its Job and its pods are looked at as they stand.
+
+What follows is written down. Nothing depends on the order or the number of changes.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from landbridge.domain import units
+from landbridge.domain.ownership.environment_model import FINAL, SlotPhase
+from landbridge.runtime import logs
+from landbridge_dispatch.executors.bindings import Bindings
+from landbridge_dispatch.executors.kubernetes import names, records
+from landbridge_dispatch.executors.kubernetes.api import ApiError, Object
+from landbridge_dispatch.executors.kubernetes.facts import pod_facts
+from landbridge_dispatch.executors.kubernetes.orders import closed
+from landbridge_dispatch.executors.kubernetes.progress import Progress, progress
+from landbridge_dispatch.executors.kubernetes.serving import scaled_to_nothing, service_progress
+from landbridge_dispatch.executors.kubernetes.shelf import Shelf
+from landbridge_dispatch.executors.kubernetes.views import phase_of
+
+log = logs.get(__name__)
+
+RETRY_S: Final = 2.0
+ANEW_S: Final = 600.0
+"""How often all slots are looked at although nothing was heard of them."""
+
+
+class Reconciler:
+    """Looks at slots that were touched. `seen` is called with the name of each that was looked at."""
+
+    def __init__(self, shelf: Shelf, bindings: Bindings, seen: Callable[[str, bool], None]) -> None:
+        """`seen` gets a slot's name and whether it is surely gone, pods included."""
+        self.provider: dict[str, str] = {}
+        """How slots stand in the cluster's own words."""
+        self._shelf = shelf
+        self._seen = seen
+        self._long_s = units.parse_duration(bindings.kubernetes.start_within) / 1000
+        self._since: dict[tuple[str, str], float] = {}
+        self._dirty: set[str] = set()
+        self._wake = asyncio.Event()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def touch(self, name: str) -> None:
+        """Have a slot looked at."""
+        if name:
+            self._dirty.add(name)
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Look at what is touched, until cancelled."""
+        anew = time.monotonic() + ANEW_S
+        while True:
+            try:
+                async with asyncio.timeout(max(0.0, anew - time.monotonic())):
+                    await self._wake.wait()
+            except TimeoutError:
+                anew = time.monotonic() + ANEW_S
+                self._dirty |= {job["metadata"]["name"] for job in self._shelf.jobs()}
+            self._wake.clear()
+            dirty, self._dirty = self._dirty, set()
+            await asyncio.gather(*map(self.look, dirty))
+
+    def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+
+    async def look(self, name: str) -> None:
+        """Look at one slot. What the server refuses just now is tried again."""
+        try:
+            await self._look(name)
+        except ApiError as error:
+            log.warning("slot_not_looked_at", slot=name, error=str(error), retry_seconds=RETRY_S)
+            self._later(name, RETRY_S)
+
+    async def _look(self, name: str) -> None:
+        job = self._shelf.job(name)
+        if job is None:
+            await self._clear(name)
+            return
+        found = self._progress(job)
+        self.provider[name] = found.provider
+        if found.grave is not None or found.end is not None or found.claim is not None:
+            job = await self._shelf.change(name, lambda current: _recorded(current, found)) or job
+        if found.again_at:
+            self._later(name, found.again_at - time.time())
+        await self._enforce(job)
+        if phase_of(job) in FINAL:
+            self._shelf.forget_ghosts(name)
+            self.provider.pop(name, None)
+            self._since = {key: at for key, at in self._since.items() if key[0] != name} if self._since else {}
+        self._seen(name, False)
+
+    def _progress(self, job: Object) -> Progress:
+        record = records.record_of(job)
+        pods, now = self._shelf.pods_of(job), time.time()
+        if record is not None and record.type == "service":
+            return service_progress(job, record, self._shelf.deployment(job), pods, now)
+        name = job["metadata"]["name"]
+        return progress(
+            job, pods, now, long_s=self._long_s, since=lambda code: self._since.setdefault((name, code), now)
+        )
+
+    async def _enforce(self, job: Object) -> None:
+        """End pods that must not run: of graves, of ended slots, and of those that were ordered to stop."""
+        phase, stop = phase_of(job), records.read(job, names.STOP, records.Stop)
+        alive = [pod for pod in self._shelf.pods_of(job) if not pod_facts(pod).over]
+        if not alive and phase is not SlotPhase.RUNNING:
+            return
+        if phase in FINAL:
+            await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
+            return
+        if stop is None or phase is not SlotPhase.RUNNING:
+            return
+        wait_s = stop.until - time.time() if stop.seals else 0.0
+        if wait_s > 0:
+            self._later(job["metadata"]["name"], wait_s)
+            return
+        deployment = self._shelf.deployment(job)
+        if deployment is not None:
+            await scaled_to_nothing(self._shelf.api, deployment)
+        # Kubernetes counts whole seconds, and none at all would not wait for the node's word that it has ended.
+        await self._shelf.end_pods(alive, max(1, -(-stop.grace_ms // 1000)))
+
+    async def _clear(self, name: str) -> None:
+        """End what is left of a slot whose Job is gone, before it is said that nothing runs."""
+        self.provider.pop(name, None)
+        self._shelf.forget_ghosts(name)
+        alive = [pod for pod in self._shelf.pods(name) if not pod_facts(pod).over]
+        if alive:
+            log.warning("slot_removed_by_others", slot=name, pods=len(alive))
+            await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
+            return
+        self._seen(name, True)
+
+    def _later(self, name: str, seconds: float) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+        self._timers[name] = asyncio.get_running_loop().call_later(max(0.05, seconds), self._due, name)
+
+    def _due(self, name: str) -> None:
+        self._timers.pop(name, None)
+        self.touch(name)
+
+
+def _recorded(job: Object, found: Progress) -> Object | None:
+    """Return the patch that records what was found, unless something final stands there already."""
+    if phase_of(job) in FINAL:
+        return None
+    if found.grave is not None:
+        return closed(job, found.grave)
+    if found.claim is not None:
+        claims = records.encode({"0": found.claim})
+        return (
+            None if names.CLAIMS in records.annotations(job) else {"metadata": {"annotations": {names.CLAIMS: claims}}}
+        )
+    noted = {names.END: records.encode(found.end)}
+    if found.checkpoint:
+        noted[names.CHECKPOINT] = found.checkpoint
+    return {"metadata": {"annotations": noted}}

@@ -1,0 +1,95 @@
+"""The executor for clusters, on the API server of these tests and a node that really runs what its pods say."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contract.executors.harness import ProcessHarness, write_bindings
+from landbridge_dispatch.executors.kubernetes import names
+from landbridge_dispatch.executors.protocol import Executor, SlotKey
+from support.kubernetes import FakeCluster, fake_cluster
+from support.kubernetes_node import Node
+
+NAMESPACE = "lb-retail-eu"
+CLAIMS = ("events", "models", "checkpoints")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class KubernetesHarness(ProcessHarness):
+    name = "kubernetes"
+    real = True
+    slowness = 4.0
+
+    def __init__(self, home: Path, **kubernetes: Any) -> None:
+        self.home = home
+        self.executor: Executor
+        self.cluster: FakeCluster
+        self.node: Node
+        self._port = free_port()
+        self._section = kubernetes
+
+    @contextlib.asynccontextmanager
+    async def around(self) -> AsyncIterator[None]:
+        async with fake_cluster() as cluster:
+            self.cluster = cluster
+            cluster.namespace(NAMESPACE)
+            keeper = {"url": f"http://127.0.0.1:{self._port}", "host": "127.0.0.1", "port": self._port}
+            write_bindings(
+                self.home,
+                {"name": "kubernetes", "startWait": "15s"},
+                kubernetes={
+                    "namespace": "lb-{project}",
+                    "kubeconfig": "kubeconfig.yaml",
+                    "keeper": keeper,
+                    **self._section,
+                },
+                connections={
+                    "tools": {"options": {"registry": "registry.site/team"}},
+                    **{name: self._connection(name) for name in CLAIMS},
+                },
+            )
+            self._write_kubeconfig(cluster.url)
+            for name in CLAIMS:
+                claim: dict[str, Any] = {"metadata": {"name": f"{name}-data"}, "spec": {}}
+                cluster.put("persistentvolumeclaims", claim, namespace=NAMESPACE)
+            claims = {f"{name}-data": self.home / "data" / name for name in CLAIMS}
+            self.node = Node(cluster, self.home / "node", claims)
+            task = asyncio.create_task(self.node.run(), name="node")
+            try:
+                yield
+                assert not task.done(), task.exception()
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    def _connection(self, name: str) -> dict[str, Any]:
+        access = "read-only" if name == "events" else "read-write"
+        return {"directory": f"data/{name}", "access": access, "options": {"claim": f"{name}-data"}}
+
+    def _write_kubeconfig(self, url: str) -> None:
+        named = {"name": "fake"}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{**named, "cluster": {"server": url}}],
+            "users": [{**named, "user": {}}],
+            "contexts": [{**named, "context": {"cluster": "fake", "user": "fake"}}],
+            "current-context": "fake",
+        }
+        (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(config))
+
+    def directory(self, key: SlotKey) -> Path:
+        """Of the pod that took the slot."""
+        pods = [pod for pod in self.cluster.all_of("pods") if pod["metadata"]["uid"] in self.node.started]
+        uids: dict[str, str] = {pod["metadata"]["labels"][names.SLOT]: pod["metadata"]["uid"] for pod in pods}
+        return self.node.home / uids[names.name_of(key)] / "work"

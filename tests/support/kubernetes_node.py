@@ -1,0 +1,250 @@
+"""A node that really runs pods of the fake cluster: each container as processes of this machine, paths translated.
+
+It does what a kubelet does and tests rely on: mounts by path, projected tokens, TERM and KILL with the pod's grace, the
+termination message, logs, exit codes. No isolation: only what tests themselves declare is run here.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from landbridge.domain import units
+from landbridge_dispatch.executors.local import procfs
+from support.kubernetes import FakeCluster, deletion
+from support.kubernetes.kubelet import condition
+from support.kubernetes.ownership import now
+
+STEP_S = 0.02
+TERMINAL = ("Succeeded", "Failed")
+MESSAGE_MAX = 4096
+
+
+@dataclass
+class Running:
+    """One pod as this machine runs it."""
+
+    namespace: str
+    name: str
+    home: Path
+    process: asyncio.subprocess.Process
+    pump: asyncio.Task[None]
+    memory_bytes: int = 0
+    kill_at: float = 0.0
+    out_of_memory: bool = False
+
+
+@dataclass
+class Node:
+    """`home`: where pods' files lie; `claims`: directories behind claims, by name; `shell`: stands for /bin/sh."""
+
+    cluster: FakeCluster
+    home: Path
+    claims: dict[str, Path]
+    shell: str = "/bin/sh"
+    accepts: bool = True
+    """Whether new pods are started."""
+    started: list[str] = field(default_factory=list)
+    _running: dict[str, Running] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+
+    async def run(self) -> None:
+        """Run pods until cancelled; nothing is left running then."""
+        self.cluster.kubelet.ends_deleted = False
+        self.cluster.server.api.store.wake()
+        try:
+            while True:
+                await self.step()
+                await asyncio.sleep(STEP_S)
+        finally:
+            for running in self._running.values():
+                _signal(running, signal.SIGKILL)
+                running.pump.cancel()
+                await running.process.wait()
+
+    async def step(self) -> None:
+        """Look at every pod once."""
+        for pod in self.cluster.all_of("pods"):
+            meta, status = pod["metadata"], pod["status"]
+            running = self._running.get(meta["uid"])
+            if running is not None:
+                await self._follow(pod, running)
+            elif meta.get("deletionTimestamp"):
+                self._gone(pod)
+            elif status.get("phase", "Pending") == "Pending" and meta["uid"] not in self._taken and self.accepts:
+                self._taken.add(meta["uid"])
+                await self._start(pod)
+
+    # -- starting --------------------------------------------------------------------------------------------------
+
+    async def _start(self, pod: dict[str, Any]) -> None:
+        meta, container = pod["metadata"], pod["spec"]["containers"][0]
+        home = self.home / meta["uid"]
+        paths = self._mount(pod, container, home)
+        env = {"PATH": os.environ["PATH"]}
+        for entry in container.get("env") or ():
+            env[entry["name"]] = _unescaped(_translated(self._value(pod, entry), paths))
+        words = [_unescaped(_translated(word, paths)) for word in (*container["command"], *container.get("args", ()))]
+        if words[0] == "/bin/sh":
+            words[0] = self.shell
+        process = await asyncio.create_subprocess_exec(
+            *words, env=env, cwd=home, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        pump = asyncio.create_task(self._pump(process, meta["namespace"], meta["name"], container["name"]))
+        memory = (container["resources"].get("limits") or {}).get("memory")
+        limit = units.parse_bytes(memory) if memory else 0
+        self._running[meta["uid"]] = Running(meta["namespace"], meta["name"], home, process, pump, limit)
+        self.started.append(meta["uid"])
+        self.cluster.run_pod(meta["name"], namespace=meta["namespace"])
+
+    def _mount(self, pod: dict[str, Any], container: dict[str, Any], home: Path) -> dict[str, str]:
+        """Lay every volume; return places of this machine by paths of the container."""
+        home.mkdir(parents=True)
+        paths = {container["terminationMessagePath"]: str(home / "termination-log")}
+        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        for mount in container["volumeMounts"]:
+            volume, place = volumes[mount["name"]], home / mount["name"]
+            if "persistentVolumeClaim" in volume:
+                place = self.claims[volume["persistentVolumeClaim"]["claimName"]]
+            elif "configMap" in volume:
+                self._lay_configmap(pod["metadata"]["namespace"], volume["configMap"]["name"], place)
+            elif "projected" in volume:
+                self._lay_token(pod, volume["projected"]["sources"][0]["serviceAccountToken"], place)
+            place.mkdir(parents=True, exist_ok=True)
+            paths[mount["mountPath"]] = str(place / mount["subPath"] if mount.get("subPath") else place)
+        return paths
+
+    def _lay_configmap(self, namespace: str, name: str, place: Path) -> None:
+        found = self.cluster.get("configmaps", name, namespace=namespace)
+        assert found is not None, f"there is no ConfigMap {name}"
+        place.mkdir()
+        for file, text in found["data"].items():
+            (place / file).write_text(text)
+
+    def _lay_token(self, pod: dict[str, Any], asked: dict[str, Any], place: Path) -> None:
+        meta = pod["metadata"]
+        request = {
+            "spec": {
+                "audiences": [asked["audience"]],
+                "expirationSeconds": asked["expirationSeconds"],
+                "boundObjectRef": {"kind": "Pod", "name": meta["name"], "uid": meta["uid"]},
+            }
+        }
+        account = pod["spec"].get("serviceAccountName", "default")
+        issued = self.cluster.api.access.issue(meta["namespace"], account, request)
+        place.mkdir()
+        (place / asked["path"]).write_text(issued["status"]["token"])
+
+    def _value(self, pod: dict[str, Any], entry: dict[str, Any]) -> str:
+        source = entry.get("valueFrom")
+        if source is None:
+            return str(entry.get("value", ""))
+        if "fieldRef" in source:
+            label = source["fieldRef"]["fieldPath"].partition("'")[2].rstrip("']")
+            return str(pod["metadata"]["labels"][label])
+        secret = self.cluster.get("secrets", source["secretKeyRef"]["name"], namespace=pod["metadata"]["namespace"])
+        assert secret is not None
+        return str(secret["stringData"][source["secretKeyRef"]["key"]])
+
+    async def _pump(self, process: asyncio.subprocess.Process, namespace: str, pod: str, container: str) -> None:
+        assert process.stdout is not None
+        while data := await process.stdout.read(65536):
+            self.cluster.server.logs.write(namespace, pod, container, data.decode(errors="replace"))
+
+    # -- ending ----------------------------------------------------------------------------------------------------
+
+    async def _follow(self, pod: dict[str, Any], running: Running) -> None:
+        loop, meta = asyncio.get_running_loop(), pod["metadata"]
+        if meta.get("deletionTimestamp") and running.process.returncode is None:
+            deadline = loop.time() + meta.get("deletionGracePeriodSeconds", 30)
+            if not running.kill_at:
+                running.kill_at = deadline
+                running.process.send_signal(signal.SIGTERM)
+            running.kill_at = min(running.kill_at, deadline)
+            if loop.time() >= running.kill_at:
+                _signal(running, signal.SIGKILL)
+        if running.process.returncode is None:
+            if running.memory_bytes and procfs.resident_bytes(_descendants(running.process.pid)) > running.memory_bytes:
+                self.exceed_memory(meta["uid"])
+            return
+        _signal(running, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(running.pump), 1.0)
+        del self._running[meta["uid"]]
+        self._tell_end(running)
+        current = self.cluster.get("pods", running.name, namespace=running.namespace)
+        if current is not None and current["metadata"].get("deletionTimestamp"):
+            self._gone(current)
+        shutil.rmtree(running.home, ignore_errors=True)
+
+    def _tell_end(self, running: Running) -> None:
+        code = running.process.returncode or 0
+        code = 128 - code if code < 0 else code
+        file = running.home / "termination-log"
+        message = file.read_text(errors="replace")[:MESSAGE_MAX] if file.exists() else ""
+        reason = "OOMKilled" if running.out_of_memory else "Completed" if code == 0 else "Error"
+        current = self.cluster.get("pods", running.name, namespace=running.namespace)
+        if current is None:
+            return
+        [status] = current["status"]["containerStatuses"]
+        began = status["state"].get("running", {}).get("startedAt") or now()
+        ended = {"exitCode": code, "reason": reason, "startedAt": began, "finishedAt": now(), "message": message}
+        told = {
+            "phase": "Succeeded" if code == 0 else "Failed",
+            "conditions": [condition("PodScheduled"), condition("Ready", "False", reason="PodCompleted")],
+            "containerStatuses": [{**status, "ready": False, "state": {"terminated": ended}}],
+        }
+        self.cluster.set_pod_status(running.name, told, namespace=running.namespace)
+
+    def _gone(self, pod: dict[str, Any]) -> None:
+        """What is deleted and runs no more leaves the API, once nobody holds it."""
+        store = self.cluster.api.store
+        key = (("", "pods"), pod["metadata"]["namespace"], pod["metadata"]["name"])
+        current = store.get(key)
+        if current is None:
+            return
+        if current["status"].get("phase") not in TERMINAL:
+            self.cluster.kubelet.end(current, exit_code=143, reason="Error")
+        current["metadata"]["deletionGracePeriodSeconds"] = 0
+        if current != store.get(key):
+            store.put(key, current)
+        deletion.finish_if_free(store, key)
+
+    def exceed_memory(self, uid: str) -> None:
+        """Do what the kernel does to a container that takes too much."""
+        running = self._running[uid]
+        running.out_of_memory = True
+        _signal(running, signal.SIGKILL)
+
+
+def _signal(running: Running, number: int) -> None:
+    """Signal the whole container: the wrapper, and the workload, which has a session of its own."""
+    for pid in _descendants(running.process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _descendants(pid: int) -> list[int]:
+    """A container's processes: those below it, and those that say so by their working directory's pod."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def _translated(text: str, paths: dict[str, str]) -> str:
+    for path in sorted(paths, key=len, reverse=True):
+        text = text.replace(path, paths[path])
+    return text
+
+
+def _unescaped(text: str) -> str:
+    """As the kubelet reads what has no variables in it."""
+    return text.replace("$$", "$")
