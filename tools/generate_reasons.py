@@ -83,7 +83,8 @@ def _kind(reason: Reason) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("{environment}", "NAME").replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
+    named = text.replace("{environment}", "NAME").replace("{name}", "<name>")
+    return named.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from landbridge.domain.catalogue_document import (
     read_policy,
     read_project,
     read_queue,
+    read_rule,
 )
 from landbridge.domain.classify import classify
 from landbridge.domain.constraints import CONSTRAINTS
@@ -50,6 +51,7 @@ _READERS = {
     "policies": read_policy,
     "classes": read_class,
     "connections": read_connection,
+    "rules": read_rule,
 }
 
 
@@ -120,7 +122,7 @@ def states(pieces: Mapping[str, Evidence | None] | Iterable[Evidence]) -> dict[s
 
 
 def a_catalogue(*contracts: Contract, **documents: Mapping[str, Mapping[str, Any]]) -> Catalogue:
-    """A catalogue; keywords are kinds (queues, projects, policies, classes, connections) of specs by name."""
+    """A catalogue; keywords are kinds (queues, projects, policies, classes, connections, rules) of specs by name."""
     read: dict[str, Any] = {
         kind: {name: _READERS[kind](name, 1, {"spec": spec}) for name, spec in named.items()}
         for kind, named in documents.items()

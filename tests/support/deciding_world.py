@@ -138,8 +138,14 @@ class World:
         )
         await self.publish(subjects.environment("link", name), "x", event)
 
-    async def control(self, name: str = "onprem-a", *, paused: bool) -> None:
-        event = event_v1.EnvironmentControl(environment=name, paused=paused, by="ann", reason="disk swap", at=now())
+    async def control(self, name: str = "onprem-a", *, paused: bool = False, classes: Iterable[str] = ()) -> None:
+        """Say what ann has paused: all of an environment, or some of its classes."""
+        holds = tuple(
+            event_v1.ControlHold(capability_class=held, by="ann", reason="new driver", at=now()) for held in classes
+        )
+        event = event_v1.EnvironmentControl(
+            environment=name, paused=paused, by="ann", reason="disk swap", at=now(), holds=holds
+        )
         await self.publish(subjects.environment("control", name), "x", event)
 
     async def document(self, kind: str, name: str, **spec: Any) -> None:

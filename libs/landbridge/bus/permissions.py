@@ -17,7 +17,7 @@ LIFECYCLE_EVENTS: Final = (
     *("queued", "pending", "running", "retrying", "completed", "failed", "cancelled"),
     *("condition", "observed", "requeued", "freed"),
 )
-CATALOGUE_KINDS: Final = ("project", "queue", "policy", "preset", "component", "capability-class", "connection")
+CATALOGUE_KINDS: Final = ("project", "queue", "policy", "rule", "preset", "component", "capability-class", "connection")
 STATE_STREAMS: Final = (streams.ENVIRONMENTS, streams.CATALOGUE)
 SITE_USER: Final = "dispatcher"
 SOURCING_REPLIES: Final = "$JSC.R.>"  # a server's own inbox for answers about what it sources
@@ -60,12 +60,13 @@ SERVICES: Final[dict[str, Grant]] = {
     "eligibility": Grant(writes=_operations("assessed", "waiting")),
     "ranking": Grant(
         writes=(*_operations("decided", "preempted", "waiting"), subjects.catalogue("queue-control", "*")),
-        answers=(subjects.ask("ranking", "plan"), subjects.ask("ranking", "replay")),
+        answers=tuple(subjects.ask("ranking", kind) for kind in ("plan", "replay", "override")),
+        asks=(subjects.ask("ranking", "override"),),  # of the replica that admits, by the one that a person spoke to
     ),
     "coordinator": Grant(
         writes=(
             *_operations(*LIFECYCLE_EVENTS),
-            *_environments("link"),
+            *_environments("link", "drift"),
             *_commands("offer", "withdraw", "stop", "settle"),
         ),
         answers=(subjects.lease("*"), subjects.claim("*")),

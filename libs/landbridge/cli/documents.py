@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from landbridge.domain.documents import Document
 
 # What others refer to comes first.
-_ORDER = ("Connection", "CapabilityClass", "Policy", "Queue", "Component", "Preset", "Project", "EnvironmentContract")
+_ORDER = (
+    "Connection",
+    "CapabilityClass",
+    "Policy",
+    "Rule",
+    "Queue",
+    "Component",
+    "Preset",
+    "Project",
+    "EnvironmentContract",
+)
 _KIND = Annotated[str, typer.Argument(metavar="KIND", help="Such as operations, environments, projects, queues.")]
 
 

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
+from landbridge.cli.decisions import DryRun, Yes, decide
 from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
 from landbridge.cli.instance import data_directory, find
 from landbridge.cli.leaf_site import write_leaf_site
-from landbridge.cli.options import Context, Data, Reason
+from landbridge.cli.options import Context, Data, Format, Output, Reason
 from landbridge.cli.running import call
 
 if TYPE_CHECKING:
@@ -119,25 +121,110 @@ def _write_site(name: str, answer: dict[str, Any], bindings: str, place: Path) -
     print(f"Start it at the site: cd {place} && set -a && . ./dispatcher.env && landbridge-dispatcher")
 
 
-def _control(action: str, told: str) -> None:
-    def command(name: _Name, reason: Reason = "", data: Data = None, context: Context = "") -> None:
-        call(data, context, lambda client: client.control(name, action, reason))
-        print(f"environment {name}: {told}")
+_Class = Annotated[
+    str, typer.Option("--class", metavar="C", help="Only this capability class of it.", show_default=False)
+]
+_Nodes = Annotated[
+    str,
+    typer.Option(
+        "--node-selector", metavar="K=V", help="Only the classes on nodes with this label.", show_default=False
+    ),
+]
 
-    command.__doc__ = _HELP[action]
-    app.command(action)(command)
+
+@app.command()
+def verify(name: _Name, reason: Reason = "", data: Data = None, context: Context = "") -> None:
+    """Run all probes of an environment now."""
+    call(data, context, lambda client: client.control(name, "verify", reason))
+    print(f"environment {name}: asked to run its probes; see them with `landbridge get environment {name}`")
 
 
-_HELP = {
-    "verify": "Run all probes of an environment now.",
-    "pause": "Start nothing new in an environment; what runs goes on.",
-    "resume": "Let an environment take work again.",
-    "drain": "Start nothing new in an environment and move what can be moved.",
+@app.command()
+def pause(
+    name: _Name,
+    capability_class: _Class = "",
+    node_selector: _Nodes = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Start nothing new in an environment, or in a part of it; what runs goes on.
+
+    A part is a capability class, or what its contract offers on nodes with a label (classes.<name>.via.nodeSelector).
+    Pausing a part is shown first, and needs a reason; work for it waits and says who paused it and why.
+    """
+    _steer("pause", name, _part(capability_class, node_selector), reason, dry_run, yes, data, context, form)
+
+
+@app.command()
+def resume(
+    name: _Name,
+    capability_class: _Class = "",
+    node_selector: _Nodes = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Let an environment, or the part of it that was paused, take work again.
+
+    Without a part, what was paused as a part stays so.
+    """
+    _steer("resume", name, _part(capability_class, node_selector), reason, dry_run, yes, data, context, form)
+
+
+@app.command()
+def drain(
+    name: _Name,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    data: Data = None,
+    context: Context = "",
+    form: Output = Format.TABLE,
+) -> None:
+    """Start nothing new in an environment and move what can be moved."""
+    _steer("drain", name, {}, reason, dry_run, yes, data, context, form)
+
+
+_TOLD = {
+    "pause": "asked to start nothing new",
+    "resume": "asked to take work again",
+    "drain": "asked to start nothing new and to move what can be moved",
 }
-for _action, _told in (
-    ("verify", "asked to run its probes; see them with `landbridge get environment NAME`"),
-    ("pause", "asked to start nothing new"),
-    ("resume", "asked to take work again"),
-    ("drain", "asked to start nothing new and to move what can be moved"),
-):
-    _control(_action, _told)
+
+
+def _part(capability_class: str, node_selector: str) -> dict[str, str]:
+    if capability_class and node_selector:
+        raise CliError("expected --class or --node-selector, found both", Exit.INVALID)
+    if capability_class:
+        return {"class": capability_class}
+    return {"nodeSelector": node_selector} if node_selector else {}
+
+
+def _steer(
+    action: str,
+    name: str,
+    part: dict[str, str],
+    reason: str,
+    dry_run: bool,
+    yes: bool,
+    data: Data,
+    context: Context,
+    form: Format,
+) -> None:
+    if not (part or dry_run):
+        call(data, context, lambda client: client.control(name, action, reason))
+        print(f"environment {name}: {_TOLD[action]}")
+        return
+    path = f"/v1/environments/{quote(name, safe='')}/control/{action}"
+
+    async def run(client: "HttpClient") -> None:
+        await decide(client, path, {**part, "reason": reason}, dry_run=dry_run, yes=yes, form=form)
+
+    call(data, context, run)

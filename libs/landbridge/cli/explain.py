@@ -32,6 +32,7 @@ def show(found: Mapping[str, Any], name: str) -> None:
             ("Phase", found.get("phase")),
             ("Chosen", _chosen(decision, found)),
             ("Route", f"{route}: {_ROUTES[route]}" if route in _ROUTES else route),
+            *_override(decision.get("override") or {}),
             ("Waits for", _waits(found.get("waiting") or {}, now) if waits else ""),
             *(_turn(now) if waits else ()),
             (
@@ -57,6 +58,17 @@ def show(found: Mapping[str, Any], name: str) -> None:
     if not waits:
         _differs(environments, now.get("environments") or ())
     _nearest(now.get("nearestMiss") or found.get("nearestMiss"))
+
+
+def _override(told: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Say who forced it, why, and what each overridden rule wanted and found."""
+    if not told:
+        return []
+    broken = [
+        f"{v.get('constraint')}: wanted {v.get('wanted')}, found {v.get('found')}" for v in told.get("overridden") or ()
+    ]
+    turn = [f"its turn in the queue: {told['waited']}"] if told.get("waited") else []
+    return [("Forced by", f"{told.get('by')}: {told.get('reason')}"), *[("Overridden", line) for line in broken + turn]]
 
 
 def show_plan(plan: Mapping[str, Any]) -> None:

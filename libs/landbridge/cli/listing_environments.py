@@ -1,6 +1,6 @@
 """What `get environments` and `get contracts` show."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from landbridge.cli import output
@@ -31,7 +31,7 @@ async def show_environments(client: "HttpClient", form: Format) -> None:
 
 def _environment_row(item: Mapping[str, Any]) -> list[Any]:
     link, control = item.get("link") or {}, item.get("control") or {}
-    word = "paused" if control.get("paused") else "draining" if control.get("draining") else ""
+    word = "draining" if control.get("draining") else "paused" if control.get("paused") else _paused_parts(control)
     return [
         item.get("environment") or item.get("name"),
         link.get("state") or "never",
@@ -41,6 +41,11 @@ def _environment_row(item: Mapping[str, Any]) -> list[Any]:
         _evidence(item.get("evidence") or {}),
         (item.get("phases") or {}).get("running", 0),
     ]
+
+
+def _paused_parts(control: Mapping[str, Any]) -> str:
+    """Say of which parts nothing new comes, briefly."""
+    return "paused in part" if control.get("holds") else ""
 
 
 def _versions(item: Mapping[str, Any]) -> str:
@@ -61,6 +66,8 @@ async def show_environment(client: "HttpClient", name: str, form: Format) -> Non
         zip((column.title.capitalize() for column in _ENVIRONMENT_COLUMNS), _environment_row(found), strict=True)
     )
     output.fields(row.items())
+    _print_holds(found.get("control") or {})
+    print_drift(found.get("drift") or ())
     if told:
         _print_lost(told)
     items = found.get("claims")
@@ -86,6 +93,41 @@ async def show_environment(client: "HttpClient", name: str, form: Format) -> Non
                 for each in items
             ),
         )
+
+
+def _print_holds(control: Mapping[str, Any]) -> None:
+    held = control.get("holds")
+    if held:
+        print()
+        columns = [Column("PAUSED"), Column("BY"), Column("SINCE"), Column("REASON", fold=True)]
+        output.table(columns, map(_hold_row, held))
+
+
+def print_drift(items: Sequence[Mapping[str, Any]]) -> None:
+    """Print where what runs is not what is recorded."""
+    if items:
+        print()
+        columns = [
+            Column("DRIFT", styled=True),
+            Column("OPERATION"),
+            Column("EPOCH"),
+            Column("SINCE"),
+            Column("RECORDED", fold=True),
+            Column("FOUND", fold=True),
+        ]
+        output.table(columns, map(_drift_row, items))
+
+
+def _drift_row(item: Mapping[str, Any]) -> list[Any]:
+    shown = str(item.get("operation", ""))
+    since = output.clock(str(item.get("since") or ""))
+    start = [item.get("kind"), shown[:8] if output.terminal() else shown, item.get("epoch"), since]
+    return [*start, item.get("wanted"), item.get("found")]
+
+
+def _hold_row(item: Mapping[str, Any]) -> list[Any]:
+    part = f"class {item['capabilityClass']}" if item.get("capabilityClass") else f"nodes {item.get('nodeSelector')}"
+    return [part, item.get("by"), output.clock(str(item.get("at") or "")), item.get("reason")]
 
 
 def _print_lost(told: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from landbridge.cli import output
 from landbridge.cli.listing_empty import empty
+from landbridge.cli.listing_environments import print_drift
 from landbridge.cli.options import Format
 from landbridge.cli.output import Column
 from landbridge.cli.running import asked
@@ -102,6 +103,7 @@ async def show_operation(client: "HttpClient", name: str, form: Format) -> None:
             ("Retry of", found.get("retryOf")),
         ]
     )
+    print_drift(found.get("drift") or ())
     criteria = [
         (item.get("criterion"), "yes" if item.get("met") else "no", item.get("found"))
         for item in last.get("acceptance") or ()

@@ -15,6 +15,7 @@ from landbridge.cli import (
     environments,
     importing,
     operations,
+    overriding,
     plan,
     queues,
     recover,
@@ -61,6 +62,7 @@ importing.add_to(app)
 plan.add_to(app)
 submit.add_to(app)
 operations.add_to(app)
+overriding.add_to(app)
 replay.add_to(app)
 decisions.add_to(app, environments.app)
 comparing.add_to(environments.app)

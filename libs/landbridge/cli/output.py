@@ -24,7 +24,9 @@ _WORD_STYLES = {
     **_PHASE_STYLES,
     **dict.fromkeys(("eligible", "connected", "ready", "proven", "ok", "yes", "active", "same"), "green"),
     **dict.fromkeys(("lost", "never", "differs", "crash-loop", "no answer", "expired", "unplaceable"), "red"),
-    **dict.fromkeys(("not now", "restarting", "starting", "reconciling", "warning", "unknown", "paused"), "yellow"),
+    **dict.fromkeys(
+        ("not now", "restarting", "starting", "reconciling", "warning", "unknown", "paused", "paused in part"), "yellow"
+    ),
     **dict.fromkeys(("draining", "misconfigured"), "yellow"),
 }
 

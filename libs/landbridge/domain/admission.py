@@ -119,6 +119,12 @@ class Admission:
                 self._sleepers.wake(key)
         return found
 
+    def force(self, charge: Charge) -> None:
+        """Take an operation out of its line and charge it, whatever the limits: a person has placed it."""
+        self.forget({charge.operation})
+        self.ledger.charge(charge)
+        self._keeper.note(charge)
+
     def wake_hopeless(self) -> None:
         """Try those again for which no environment was eligible: what is known of environments has changed."""
         for key, bucket in self.buckets.items():

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from landbridge.domain import claims
 from landbridge.domain.capacity import claimed_capacity, proven_capacity
 from landbridge.domain.catalogue import EMPTY, Catalogue
-from landbridge.domain.contract import Contract
+from landbridge.domain.contract import Contract, OfferedClass
 from landbridge.domain.evidence import NO_EVIDENCE, ClaimState
 
 
@@ -47,13 +47,37 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """A part of an environment that an operator has get no new work: one class, or all behind a label `key=value`."""
+
+    capability_class: str = ""
+    node_selector: str = ""
+    reason: str = ""
+    by: str = ""
+
+    def covers(self, offer: OfferedClass) -> bool:
+        key, _, value = self.node_selector.partition("=")
+        return offer.name == self.capability_class or (bool(key) and offer.node_selector.get(key) == value)
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
-    """What an operator asked of the environment."""
+    """What an operator asked of the environment, and of parts of it."""
 
     paused: bool = False
     draining: bool = False
     reason: str = ""
     by: str = ""
+    holds: tuple[Hold, ...] = ()
+
+    def held(self, contract: Contract) -> dict[str, Hold]:
+        """Return the classes of a contract that get no new work, each with the first hold that covers it."""
+        found = {}
+        for offer in contract.classes.values():
+            hold = next((hold for hold in self.holds if hold.covers(offer)), None)
+            if hold is not None:
+                found[offer.name] = hold
+        return found
 
 
 NO_LINK = Link()
@@ -82,7 +106,10 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One contract version of one environment, ready to be judged."""
+    """One contract version of one environment, ready to be judged.
+
+    `held` are its classes that get no new work; `open` is what is proven of all others.
+    """
 
     contract: Contract
     phase: str
@@ -93,6 +120,8 @@ class Candidate:
     catalogue: Catalogue = EMPTY
     claimed: Mapping[str, int] = field(default_factory=dict)
     proven: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, Hold] = field(default_factory=dict)
+    open: Mapping[str, int] = field(default_factory=dict)
     regions: frozenset[str] = frozenset()
     jurisdictions: frozenset[str] = frozenset()
     general_claims: tuple[str, ...] = (claims.RUNTIME,)
@@ -120,6 +149,7 @@ def build_candidate(
 ) -> Candidate:
     """Put a candidate together and work out what follows from its parts."""
     prices = _prices(contract)
+    held, proven = control.held(contract), proven_capacity(contract, evidence)
     return Candidate(
         contract=contract,
         phase=phase,
@@ -129,7 +159,9 @@ def build_candidate(
         control=control,
         catalogue=catalogue,
         claimed=claimed_capacity(contract),
-        proven=proven_capacity(contract, evidence),
+        proven=proven,
+        held=held,
+        open=proven_capacity(contract, evidence, held) if held else proven,
         regions=frozenset(contract.location.regions),
         jurisdictions=frozenset(contract.location.jurisdictions),
         general_claims=claims.general_claims(evidence),

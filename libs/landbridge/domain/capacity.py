@@ -4,7 +4,7 @@ Resources are `cpu` (millicores), `memory` and `ephemeral-storage` (bytes), `run
 accelerator class by its name (devices). A resource that is missing here is not stated at all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from landbridge.domain import claims
 from landbridge.domain.contract import CPU, MEMORY, RUNNING, SCRATCH, Contract, OfferedClass
@@ -16,15 +16,18 @@ def claimed_capacity(contract: Contract) -> dict[str, int]:
     return _within_quotas(contract, [(offer, 1.0) for offer in contract.classes.values()])
 
 
-def proven_capacity(contract: Contract, evidence: Mapping[str, ClaimState]) -> dict[str, int]:
+def proven_capacity(
+    contract: Contract, evidence: Mapping[str, ClaimState], held: Container[str] = ()
+) -> dict[str, int]:
     """Return what of the claimed capacity the latest evidence found working, within the environment's own quotas.
 
     Classes whose evidence states no amount count as claimed; whether evidence is good enough is for constraints to say.
+    `held` are classes that get no new work: they count as none.
     """
     shares = []
     for offer in contract.classes.values():
         state = evidence.get(claims.capability_class(offer.name))
-        shares.append((offer, _share(offer, state)))
+        shares.append((offer, 0.0 if offer.name in held else _share(offer, state)))
     return _within_quotas(contract, shares)
 
 

@@ -1,4 +1,4 @@
-"""The documents besides contracts that deciding reads: queues, projects, policies, classes, connections.
+"""The documents besides contracts that deciding reads: queues, projects, policies, rules, classes, connections.
 
 A `Catalogue` is one consistent view of them, with what follows from all contracts together (which names exist anywhere,
 which jurisdictions a region lies in). It is replaced as a whole when a document changes.
@@ -120,6 +120,19 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorRule:
+    """A condition of an operator's own. `expression` is CEL; `never`: where it does not hold, waiting does not help."""
+
+    name: str
+    version: int = 0
+    expression: str = ""
+    message: str = ""
+    never: bool = True
+    scope: Scope = EVERYBODY
+    environments: Selection = ANYWHERE
+
+
+@dataclass(frozen=True, slots=True)
 class CapabilityClass:
     """What a class guarantees wherever it is offered. `memory` is bytes of each device; None: not guaranteed."""
 
@@ -162,6 +175,7 @@ class Catalogue:
     policies: Mapping[str, Policy] = field(default_factory=dict)
     classes: Mapping[str, CapabilityClass] = field(default_factory=dict)
     connections: Mapping[str, Connection] = field(default_factory=dict)
+    rules: Mapping[str, OperatorRule] = field(default_factory=dict)
     known_connections: frozenset[str] = frozenset()
     known_classes: frozenset[str] = frozenset()
     known_environments: frozenset[str] = frozenset()
@@ -181,6 +195,7 @@ def build_catalogue(
     policies: Mapping[str, Policy] = NOTHING,
     classes: Mapping[str, CapabilityClass] = NOTHING,
     connections: Mapping[str, Connection] = NOTHING,
+    rules: Mapping[str, OperatorRule] = NOTHING,
 ) -> Catalogue:
     """Bring documents and what follows from all contracts into one view."""
     known_connections, known_classes, known_environments = set(connections), set(classes), set()
@@ -204,6 +219,7 @@ def build_catalogue(
         policies=policies,
         classes=classes,
         connections=connections,
+        rules=rules,
         known_connections=frozenset(known_connections),
         known_classes=frozenset(known_classes),
         known_environments=frozenset(known_environments),

@@ -15,6 +15,7 @@ from landbridge.domain.catalogue import (
     EVERYBODY,
     CapabilityClass,
     Connection,
+    OperatorRule,
     Policy,
     Project,
     Queue,
@@ -72,6 +73,14 @@ class _PolicySpec(_Part, frozen=True):
     scope: Scope = EVERYBODY
     precedence: int = 0
     overflow: _Overflow = _Overflow()
+
+
+class _RuleSpec(_Part, frozen=True):
+    expression: str = ""
+    message: str = ""
+    violation: str = ""
+    scope: Scope = EVERYBODY
+    environments: Selection = ANYWHERE
 
 
 class _Attributes(_Part, frozen=True):
@@ -149,6 +158,19 @@ def read_policy(name: str, version: int, document: Mapping[str, Any]) -> Policy:
         precedence=spec.precedence,
         overflow_allowed=spec.overflow.allowed is not False,
         overflow_after_ms=units.parse_duration(spec.overflow.after) if spec.overflow.after else 0,
+    )
+
+
+def read_rule(name: str, version: int, document: Mapping[str, Any]) -> OperatorRule:
+    spec = _spec(document, _RuleSpec)
+    return OperatorRule(
+        name=name,
+        version=version,
+        expression=spec.expression,
+        message=spec.message,
+        never=spec.violation != "not-now",
+        scope=spec.scope,
+        environments=spec.environments,
     )
 
 

@@ -120,6 +120,7 @@ class OfferedClass:
 
     `memory` is bytes of each device for accelerators, and of the whole class otherwise; `cpu` is millicores.
     `speed` is how fast one device or processor is, on the fleet's own scale.
+    `node_selector` are the labels of the nodes that offer it.
     """
 
     name: str
@@ -136,6 +137,7 @@ class OfferedClass:
     product: str = ""
     speed: float | None = None
     speed_source: str = ""
+    node_selector: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_accelerator(self) -> bool:

@@ -31,6 +31,10 @@ class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """A part of a document; fields that deciding does not read are skipped."""
 
 
+class _Via(_Part, frozen=True):
+    node_selector: dict[str, str] = {}
+
+
 class _Class(_Part, frozen=True):
     cpu: str = ""
     memory: str = ""
@@ -45,6 +49,7 @@ class _Class(_Part, frozen=True):
     scratch: str = msgspec.field(name="ephemeral-storage", default="")
     speed: float | None = None
     speed_source: str = ""
+    via: _Via = _Via()
 
 
 class _Connection(_Part, frozen=True):
@@ -173,6 +178,7 @@ def _offered_class(name: str, item: _Class) -> OfferedClass:
         product=item.product,
         speed=item.speed,
         speed_source=item.speed_source,
+        node_selector=item.via.node_selector,
     )
 
 

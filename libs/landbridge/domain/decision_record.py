@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from landbridge.domain.overriding import EmergencyOverride, stands
 from landbridge.domain.placement import Choice, Measured, Ranking, Route, choose, order, score
 from landbridge.domain.preferences import Measurement
 
@@ -25,8 +26,8 @@ class Placed(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
 class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One decision: these operations go to this environment by this route, because of this ranking.
 
-    `full` are better or equal environments that had no room. `inputs` names the version of everything that was read;
-    `id` is a hash of all but the time.
+    `override`: a person named the environment. `full` are better or equal environments that had no room. `inputs` names
+    the version of everything that was read; `id` is a hash of all but the time.
     """
 
     id: str
@@ -38,25 +39,33 @@ class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     route: Route
     full: tuple[str, ...] = ()
     inputs: Mapping[str, str] = {}
+    override: EmergencyOverride | None = None
 
 
 def make_record(
-    *, assessment: str, at: datetime, policy: str, ranking: Ranking, choice: Choice, inputs: Mapping[str, str]
+    *,
+    assessment: str,
+    at: datetime,
+    policy: str,
+    ranking: Ranking,
+    choice: Choice,
+    inputs: Mapping[str, str],
+    override: EmergencyOverride | None = None,
 ) -> DecisionRecord:
     """Give a decision its content address."""
-    content = (assessment, policy, ranking.id, choice.environment, choice.route, choice.full)
+    content: tuple[object, ...] = (assessment, policy, ranking.id, choice.environment, choice.route, choice.full)
+    if override is not None:
+        content = (*content, override)
     digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:32]
     return DecisionRecord(
-        digest, assessment, at, policy, ranking, choice.environment, choice.route, choice.full, inputs
+        digest, assessment, at, policy, ranking, choice.environment, choice.route, choice.full, inputs, override
     )
 
 
 def replay(record: DecisionRecord, placed: Placed) -> DecisionRecord:
     """Decide again for one operation, from what was measured: scores, order, choice and route. Equal to the record."""
     again = rescored(record.ranking)
-    choice = choose(
-        order(again), placed.operation, frozenset(record.full), previous=placed.previous, overflow=not placed.held_out
-    )
+    choice = forced(record.override) if record.override is not None else _chosen(record, again, placed)
     return make_record(
         assessment=record.assessment,
         at=record.at,
@@ -64,7 +73,20 @@ def replay(record: DecisionRecord, placed: Placed) -> DecisionRecord:
         ranking=again,
         choice=choice or Choice("", Route.PREFERRED, ()),
         inputs=record.inputs,
+        override=record.override,
     )
+
+
+def _chosen(record: DecisionRecord, again: Ranking, placed: Placed) -> Choice | None:
+    full = frozenset(record.full)
+    return choose(order(again), placed.operation, full, previous=placed.previous, overflow=not placed.held_out)
+
+
+def forced(override: EmergencyOverride) -> Choice | None:
+    """Return where an override leads: where the person said, unless what was broken may not be."""
+    if stands(override.overridden):
+        return None
+    return Choice(override.environment, Route.EMERGENCY_OVERRIDE, ())
 
 
 def rescored(ranking: Ranking) -> Ranking:

@@ -10,7 +10,10 @@ from datetime import datetime
 from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
+from landbridge.domain.catalogue import OperatorRule
 from landbridge.domain.constraints import GROUPS, Constraint
+from landbridge.domain.constraints.operator_rules import NAME as OPERATOR_RULES
+from landbridge.domain.constraints.operator_rules import fields_read
 from landbridge.domain.eligibility import NO_INPUTS, combine
 from landbridge.domain.requirements import RequirementClass, Requirements
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
@@ -83,6 +86,8 @@ class EligibilityIndex:
         self._questions: dict[tuple[object, ...], Question] = {}
         self._merged: dict[tuple[Column, ...], Merged] = {}
         self._most_classes = most_classes
+        self._rules: dict[str, tuple[OperatorRule, ...]] = {}  # by environment
+        self._rule_fields: tuple[str, ...] = ()
 
     @property
     def revision(self) -> int:
@@ -100,6 +105,7 @@ class EligibilityIndex:
         """Replace what is known of an environment; no candidates remove it."""
         newest_first = tuple(sorted(candidates, key=lambda candidate: -candidate.contract_version))
         before = self._known.get(name, ())
+        self._follow_rules(name, newest_first)
         same_versions = [c.contract_version for c in before] == [c.contract_version for c in newest_first]
         if newest_first:
             self._known[name] = newest_first
@@ -130,13 +136,27 @@ class EligibilityIndex:
 
     def _admit(self, requirement_class: RequirementClass) -> _Class:
         if len(self._classes) >= self._most_classes or len(self._questions) > MOST_QUESTIONS:
-            self._classes.clear()
-            self._questions.clear()
-            self._merged.clear()
+            self._forget()
         requirements = requirement_class.requirements
         groups = tuple(self._group(group, reads, requirements) for group, reads in self._groups)
         known = self._classes[requirement_class.key] = _Class(Merged(groups, _EVERYTHING))
         return known
+
+    def _follow_rules(self, name: str, candidates: Sequence[Candidate]) -> None:
+        """Keep track of what operators' rules ask of operations: their questions are those, and no more."""
+        rules = tuple(rule for candidate in candidates for rule in candidate.catalogue.rules.values())
+        if rules == self._rules.get(name, ()):
+            return
+        self._rules[name] = rules
+        fields = fields_read({rule for of_one in self._rules.values() for rule in of_one})
+        if fields != self._rule_fields:
+            self._rule_fields = fields
+            self._forget()
+
+    def _forget(self) -> None:
+        self._classes.clear()
+        self._questions.clear()
+        self._merged.clear()
 
     def _group(self, group: Sequence[Constraint], reads: frozenset[Source], requirements: Requirements) -> Merged:
         """Return the column of a group of constraints, shared by all classes that ask the same of it."""
@@ -147,7 +167,8 @@ class EligibilityIndex:
         return merged
 
     def _question(self, constraint: Constraint, requirements: Requirements) -> Question:
-        asked = (constraint.name, *[getattr(requirements, field) for field in constraint.fields])
+        fields = self._rule_fields if constraint.name == OPERATOR_RULES else constraint.fields
+        asked = (constraint.name, *[getattr(requirements, field) for field in fields])
         question = self._questions.get(asked)
         if question is None:
             question = self._questions[asked] = Question(constraint, requirements)

@@ -19,6 +19,7 @@ from landbridge.domain.candidate import (
     Candidate,
     Control,
     EvidenceSet,
+    Hold,
     Link,
     LinkState,
     build_candidates,
@@ -36,6 +37,7 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[str, int, Mapping[str, Any]], ob
     "project": ("projects", catalogue_document.read_project),
     "policy": ("policies", catalogue_document.read_policy),
     "capability-class": ("classes", catalogue_document.read_class),
+    "rule": ("rules", catalogue_document.read_rule),
     "connection": ("connections", catalogue_document.read_connection),
 }
 _LINK_STATES: Final = {state.value: state for state in LinkState}
@@ -163,9 +165,9 @@ class View:
         return {"environments": str(self.environments_sequence), "catalogue": str(self.catalogue_sequence)}
 
     def capacity(self) -> dict[str, Mapping[str, int]]:
-        """Return what of each environment's capacity is proven, by its newest active contract version."""
+        """Return what of each environment's capacity is proven and open, by its newest active contract version."""
         return {
-            name: candidates[0].proven for name, candidates in self.candidates.items() if candidates[0].phase == ACTIVE
+            name: candidates[0].open for name, candidates in self.candidates.items() if candidates[0].phase == ACTIVE
         }
 
     def _renew_catalogue(self) -> bool:
@@ -230,7 +232,8 @@ class View:
     @staticmethod
     def _apply_control(parts: _Parts, body: bytes) -> bool:
         event = _control.decode(body)
-        found = Control(event.paused, event.draining, event.reason, event.by)
+        holds = tuple(Hold(item.capability_class, item.node_selector, item.reason, item.by) for item in event.holds)
+        found = Control(event.paused, event.draining, event.reason, event.by, holds)
         if found == parts.control:
             return False
         parts.control = found

@@ -91,6 +91,9 @@ __all__ = [
     "ResourceRequests",
     "Resources",
     "Retries",
+    "Rule",
+    "RuleKind",
+    "RuleSpec",
     "Runtime",
     "Scenario",
     "ScenarioPolicy",
@@ -152,6 +155,17 @@ class Reclaim(StrEnum):
     LOWER_PRIORITY = "lower-priority"
     # It may, of any priority.
     ANY = "any"
+
+
+class RuleKind(StrEnum):
+    """What follows for an environment that does not meet a rule."""
+
+    # Not stated: never.
+    UNSPECIFIED = ""
+    # It cannot run the operation, whatever one waits for.
+    NEVER = "never"
+    # It may later, without anybody changing the operation.
+    NOT_NOW = "not-now"
 
 
 class CapabilityKind(StrEnum):
@@ -982,6 +996,37 @@ class Policy(Document):
     metadata: ObjectMetadata
     # How it weighs.
     spec: PolicySpec
+
+
+class RuleSpec(Document):
+    """What a rule demands, of whom and where."""
+
+    # What it is for.
+    description: Annotated[str, Field(max_length=4000)] = ""
+    # The condition that must hold, in CEL, of the variables operation and environment. If it cannot be evaluated,
+    # the environment is not eligible.
+    expression: Annotated[str, Field(min_length=1, max_length=2000)]
+    # What people are told where it does not hold.
+    message: Annotated[str, Field(min_length=1, max_length=500)]
+    # What follows where it does not hold.
+    violation: RuleKind = RuleKind.UNSPECIFIED
+    # Of which operations it is demanded; empty means all.
+    scope: PolicyScope | None = None
+    # In which environments; empty means all.
+    environments: EnvironmentSelection | None = None
+
+
+class Rule(Document):
+    """A condition of an operator's own that an operation and an environment must meet together, in CEL."""
+
+    # The version of this shape.
+    api_version: Literal["landbridge/v1"]
+    # The kind of document.
+    kind: Literal["Rule"]
+    # What it is called; the reason code of what breaks it is rule:<name>.
+    metadata: ObjectMetadata
+    # What it demands.
+    spec: RuleSpec
 
 
 class CapabilityAttributes(Document):

@@ -20,10 +20,14 @@ __all__ = [
     "CatalogueEntry",
     "Condition",
     "ContractVersion",
+    "ControlHold",
     "DecidedOperation",
     "Decision",
+    "DriftItem",
+    "EmergencyOverride",
     "EnvironmentContractChanged",
     "EnvironmentControl",
+    "EnvironmentDrift",
     "EnvironmentEvidence",
     "EnvironmentLink",
     "EnvironmentVerdict",
@@ -287,6 +291,22 @@ class EnvironmentLink(Message):
     quarantined: int = 0
 
 
+class ControlHold(Message):
+    """A part of an environment that an operator has get no new work: a capability class, or all that nodes of a label
+    offer."""
+
+    # The capability class; empty where a label is named.
+    capability_class: str = ""
+    # The label of nodes, as "key=value"; empty where a class is named.
+    node_selector: str = ""
+    # Why, in words.
+    reason: str = ""
+    # Who asked.
+    by: str = ""
+    # Since when.
+    at: Moment | None = None
+
+
 class EnvironmentControl(Message):
     """What an operator wants of an environment."""
 
@@ -302,6 +322,36 @@ class EnvironmentControl(Message):
     by: str = ""
     # When.
     at: Moment
+    # Parts of it that get no new work, whatever holds of the rest.
+    holds: tuple[ControlHold, ...] = ()
+
+
+class DriftItem(Message):
+    """One difference between what runs in an environment and what the record says."""
+
+    # What differs: unknown-work, runs-elsewhere, missing-work, contract-version or removed-externally.
+    kind: Annotated[str, Field(min_length=1)]
+    # The operation's id.
+    operation: Annotated[str, Field(min_length=1)]
+    # The placement's epoch, such as "1.3".
+    epoch: str = ""
+    # What the record says, for people.
+    wanted: str = ""
+    # What is found, for people.
+    found: str = ""
+    # Since when it is seen.
+    since: Moment | None = None
+
+
+class EnvironmentDrift(Message):
+    """All differences between what runs in an environment and what the record says; none once they are gone."""
+
+    # The environment's name.
+    environment: Annotated[str, Field(min_length=1)]
+    # When it changed.
+    at: Moment
+    # The differences.
+    items: tuple[DriftItem, ...] = ()
 
 
 class OperationAccepted(Message):
@@ -486,6 +536,21 @@ class ScoreCard(Message):
     measurements: tuple[Measured, ...] = ()
 
 
+class EmergencyOverride(Message):
+    """A named person placed an operation where the rules or its queue would not have."""
+
+    # The environment that the person named.
+    environment: Annotated[str, Field(min_length=1)]
+    # Who.
+    by: str = ""
+    # Why, in words.
+    reason: str = ""
+    # The rules that were overridden, with what each wanted and found.
+    overridden: tuple[Violation, ...] = ()
+    # What it waited for by its queue; empty if it was its turn.
+    waited: str = ""
+
+
 class Decision(Message):
     """Why operations go where they go. Its id is a hash of the content without the time."""
 
@@ -503,6 +568,8 @@ class Decision(Message):
     ranked: tuple[ScoreCard, ...] = ()
     # Version of every input, by name.
     inputs: Mapping[str, str] = Field(default_factory=dict)
+    # Who placed it by emergency override, and what was overridden; absent for all other routes.
+    override: EmergencyOverride | None = None
 
 
 class DecidedOperation(Message):

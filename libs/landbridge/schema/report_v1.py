@@ -25,6 +25,8 @@ __all__ = [
     "Resolved",
     "SlotPhase",
     "SlotState",
+    "Survey",
+    "SurveyedSlot",
 ]
 
 
@@ -263,6 +265,33 @@ class SlotState(Message):
     grant_term: int = 0
     # The latest report of its attempt.
     report: AttemptReport | None = None
+
+
+class SurveyedSlot(Message):
+    """One slot of a survey."""
+
+    # The operation's id.
+    operation: Annotated[str, Field(min_length=1)]
+    # The placement's epoch.
+    epoch: Epoch
+    # Whether it has ended, told or not.
+    over: bool = False
+
+
+class Survey(Message):
+    """What the environment holds just now, read uncached, told now and then so that the record can be compared with
+    it."""
+
+    # The dispatcher's incarnation.
+    incarnation: Annotated[str, Field(min_length=1)]
+    # The lease term that the dispatcher holds.
+    term: int = 0
+    # When it was taken, by the environment's clock.
+    at: Moment | None = None
+    # Whether all slots are listed; what is not listed is then not there.
+    complete: bool = False
+    # The slots.
+    slots: tuple[SurveyedSlot, ...] = ()
 
 
 class Inventory(Message):

@@ -21,6 +21,7 @@ __all__ = [
     "LeaseGrant",
     "LeaseKind",
     "LeaseRequest",
+    "OverrideRequest",
     "PlacementRef",
     "PlanRequest",
     "QueryReply",
@@ -190,6 +191,22 @@ class ReplayRequest(Message):
     decision: Annotated[str, Field(min_length=1)]
     # The operation that it is made again for.
     operation: Annotated[str, Field(min_length=1)]
+
+
+class OverrideRequest(Message):
+    """One operation that waits is to be placed in a named environment, past its queue and its rules, asked of ranking
+    within the centre."""
+
+    # The operation's id.
+    operation: Annotated[str, Field(min_length=1)]
+    # The environment's name.
+    environment: Annotated[str, Field(min_length=1)]
+    # Who asks.
+    by: Annotated[str, Field(min_length=1)]
+    # Why, in words.
+    reason: Annotated[str, Field(max_length=2000)] = ""
+    # Whether only to tell what it would do.
+    dry_run: bool = False
 
 
 class AskReply(Message):

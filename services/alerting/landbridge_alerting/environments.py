@@ -1,18 +1,25 @@
 """What each replica holds about environments: the last message of each subject."""
 
+from collections import Counter
 from typing import Any, Final
 
 import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound
-from landbridge.schema.wire.event_v1 import EnvironmentContractChanged, EnvironmentEvidence, EnvironmentLink
+from landbridge.schema.wire.event_v1 import (
+    EnvironmentContractChanged,
+    EnvironmentDrift,
+    EnvironmentEvidence,
+    EnvironmentLink,
+)
 from landbridge_alerting.world import Link, Proof
 
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
     "contract": msgspec.json.Decoder(EnvironmentContractChanged),
     "evidence": msgspec.json.Decoder(EnvironmentEvidence),
     "link": msgspec.json.Decoder(EnvironmentLink),
+    "drift": msgspec.json.Decoder(EnvironmentDrift),
 }
 
 
@@ -23,6 +30,7 @@ class Environments:
         self._contracts: dict[str, EnvironmentContractChanged] = {}
         self._evidence: dict[str, EnvironmentEvidence] = {}
         self._links: dict[str, EnvironmentLink] = {}
+        self._drifts: dict[str, EnvironmentDrift] = {}
 
     def apply(self, message: Inbound) -> None:
         """Take in one message; one that cannot be read raises and changes nothing."""
@@ -34,6 +42,7 @@ class Environments:
             "contract": self._contracts,
             "evidence": self._evidence,
             "link": self._links,
+            "drift": self._drifts,
         }
         places[kind][name] = decoder.decode(message.body)
 
@@ -43,6 +52,11 @@ class Environments:
     def links(self) -> dict[str, Link]:
         known = ((name, self._links.get(name)) for name in self.names())
         return {name: Link(link.state.value, link.since, link.quarantined) for name, link in known if link is not None}
+
+    def drifts(self) -> dict[str, Counter[str]]:
+        """Return how many differences of each kind there are between what runs and what is recorded."""
+        known = ((name, self._drifts.get(name)) for name in self.names())
+        return {name: Counter(item.kind for item in told.items) for name, told in known if told is not None}
 
     def proofs(self) -> dict[str, tuple[Proof, ...]]:
         known = ((name, self._evidence.get(name)) for name in self.names())

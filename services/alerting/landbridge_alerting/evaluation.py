@@ -62,6 +62,7 @@ async def _world(tx: Tx, environments: Environments, since: datetime) -> World:
         starts=await facts.starts(tx, since),
         dead_letters=await facts.dead_letters(tx, since),
         advisories=await facts.advisories(tx, since),
+        drifts=environments.drifts(),
     )
 
 

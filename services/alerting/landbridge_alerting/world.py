@@ -64,6 +64,8 @@ class World:
     starts: Mapping[str, Starts] = field(default_factory=dict)
     dead_letters: Mapping[str, DeadLetters] = field(default_factory=dict)
     advisories: Mapping[str, str] = field(default_factory=dict)
+    drifts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By environment: how many differences of each kind between what runs there and what is recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""HTTP of the contract-verifier: environments join, access is granted and revoked. Administrators only."""
+"""HTTP of the contract-verifier: environments join, access is granted and revoked; environments are paused in part."""
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Query, Request
 
 from landbridge.bus import accounts
 from landbridge.bus.accounts import Kind
@@ -11,9 +11,10 @@ from landbridge.bus.errors import BusError
 from landbridge.bus.subjects import check_token
 from landbridge.runtime import logs
 from landbridge.runtime.auth import Principal, Role
+from landbridge.runtime.orders import read_order
 from landbridge.runtime.problems import ProblemError
 from landbridge.store import Tx
-from landbridge_contract_verifier import access, accounts_table
+from landbridge_contract_verifier import access, accounts_table, controls, holds
 from landbridge_contract_verifier.accounts_table import Account
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 log = logs.get(__name__)
 T = TypeVar("T")
+DryRun = Annotated[bool, Query(alias="dryRun")]
 
 
 class JoinAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -33,11 +35,28 @@ class JoinAsked(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
 def add_routes(app: FastAPI, service: "ContractVerifierService") -> None:
     """Add the routes."""
     admin = Depends(service.auth.require(Role.ADMIN))
+    operator = Depends(service.auth.require(Role.OPERATOR))
 
     @app.post("/v1/environments/{name}/join")
     async def join(name: str, request: Request, principal: Principal = admin) -> dict[str, Any]:
         asked = await _body(request, JoinAsked)
         return await _join(service, name, asked, principal.name)
+
+    @app.post("/v1/environments/{name}/control/{action}")
+    async def control(
+        name: str, action: str, request: Request, dry_run: DryRun = False, principal: Principal = operator
+    ) -> dict[str, Any]:
+        """Pause, resume or drain an environment or a part of it. With `dryRun` only tell what it would do."""
+        order = await read_order(request, controls.Order, dry_run=dry_run)
+        return await controls.act(service, action, name, order, principal.name, dry_run=dry_run)
+
+    @app.get("/v1/environments/{name}/control")
+    async def decided(
+        name: str, limit: Annotated[int, Query(ge=1, le=500)] = 50, _: Principal = operator
+    ) -> dict[str, Any]:
+        """Return what people decided about an environment, the newest first."""
+        async with service.database.transaction(readonly=True) as tx:
+            return {"items": await holds.latest(tx, limit, name)}
 
     @app.post("/v1/access", status_code=201)
     async def create_access(request: Request, principal: Principal = admin) -> dict[str, Any]:

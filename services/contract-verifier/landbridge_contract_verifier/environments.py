@@ -16,7 +16,8 @@ from landbridge.domain.documents.read import Document
 from landbridge.domain.errors import Problem
 from landbridge.schema.wire.report_v1 import Evidence
 from landbridge.store import Tx
-from landbridge_contract_verifier import accounts_table, messages, repository
+from landbridge_contract_verifier import accounts_table, holds, messages, repository
+from landbridge_contract_verifier.holds import State
 from landbridge_contract_verifier.plan import Periods, plan, united
 from landbridge_contract_verifier.records import Record, clock_offset, judge, merge, refresh_at
 from landbridge_contract_verifier.versions import LIVE, Phase, Step, Version, due_step, register, superseded
@@ -111,9 +112,13 @@ async def remove(tx: Tx, name: str, now: datetime) -> list[Outbound]:
     found = await repository.environment(tx, name)
     if found is None or found.removed:
         return []
+    steered = await holds.read(tx, name) != State()
     await repository.leave(tx, name)
+    await holds.forget(tx, name)
     await accounts_table.end(tx, "environment", name, now)
-    return [messages.contract_changed(name, [], now), messages.evidence(name, 0, [], now)]
+    events = [messages.contract_changed(name, [], now), messages.evidence(name, 0, [], now)]
+    # One of the same name that is registered later begins open.
+    return [*events, messages.control(name, State(), now)] if steered else events
 
 
 async def steer(tx: Tx, name: str, action: str, request: Request, reason: str, now: datetime) -> list[Outbound]:
@@ -129,8 +134,10 @@ async def steer(tx: Tx, name: str, action: str, request: Request, reason: str, n
         problem = Problem("action", "unknown-action", f"expected one of {expected}; found {action!r}")
         return [messages.refused(request.source, request.id, [problem], now)]
     paused, draining = _CONTROL[action]
-    await repository.set_control(tx, name, paused=paused, draining=draining)
-    return [messages.control(name, paused=paused, draining=draining, reason=reason, by=request.by, at=now)]
+    state = State(paused=paused, draining=draining, by=request.by, reason=reason)
+    await holds.set_whole(tx, name, state)
+    await holds.record(tx, action, name, "", request.by, reason, now)
+    return [messages.control(name, await holds.read(tx, name), now)]
 
 
 _CONTROL: Final[Mapping[str, tuple[bool, bool]]] = {

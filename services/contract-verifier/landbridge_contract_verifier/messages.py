@@ -11,6 +11,7 @@ from landbridge.bus.envelope import Outbound, event_type
 from landbridge.domain.documents.canonical import canonical_json
 from landbridge.domain.errors import Problem
 from landbridge.schema.wire import command_v1, event_v1
+from landbridge_contract_verifier.holds import State
 from landbridge_contract_verifier.plan import united
 from landbridge_contract_verifier.records import Record, as_evidence
 from landbridge_contract_verifier.versions import LIVE, Phase, Version
@@ -41,9 +42,16 @@ def evidence(environment: str, version: int, records: Iterable[Record], at: date
     return _environment("evidence", environment, event)
 
 
-def control(environment: str, *, paused: bool, draining: bool, reason: str, by: str, at: datetime) -> Outbound:
+def control(environment: str, state: State, at: datetime) -> Outbound:
+    """Return what operators want of an environment and of parts of it: all that holds."""
     event = event_v1.EnvironmentControl(
-        environment=environment, paused=paused, draining=draining, reason=reason, by=by, at=at
+        environment=environment,
+        paused=state.paused,
+        draining=state.draining,
+        reason=state.reason,
+        by=state.by,
+        at=at,
+        holds=state.holds,
     )
     return _environment("control", environment, event)
 

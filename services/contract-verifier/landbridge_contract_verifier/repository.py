@@ -62,7 +62,7 @@ async def enter(tx: Tx, name: str, at: datetime) -> None:
         """
         insert into environment (name, registered_at) values ($1, $2)
         on conflict (name) do update set removed = false, registered_at = $2, plan_for = '',
-            paused = false, draining = false, clock_offset = 0
+            paused = false, draining = false, control_by = '', control_reason = '', clock_offset = 0
         where environment.removed
         """,
         name,
@@ -77,10 +77,6 @@ async def leave(tx: Tx, name: str) -> None:
     await tx.execute(
         "update environment set removed = true, evidence_due = null, phase_due = null where name = $1", name
     )
-
-
-async def set_control(tx: Tx, name: str, *, paused: bool, draining: bool) -> None:
-    await tx.execute("update environment set paused = $2, draining = $3 where name = $1", name, paused, draining)
 
 
 async def claim_plan(tx: Tx, name: str, incarnation: str) -> bool:

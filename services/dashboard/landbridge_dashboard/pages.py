@@ -139,6 +139,7 @@ async def _operation(query: Query, cookie: str, name: str, _: Values) -> tuple[s
     values = {
         "op": views.operation_head(item),
         "uncertain": uncertain.get("text", ()),
+        "drift": places.drift_rows(item),
         "gantt": views.gantt(item),
         "placement": views.placement(explained),
         "facts": views.facts(item),
@@ -165,6 +166,7 @@ async def _environment(query: Query, cookie: str, name: str, _: Values) -> tuple
     values = {
         "env": places.environment_card(detail),
         "lost": places.lost_view(lost),
+        "drift": places.drift_rows(detail),
         "evidence": places.evidence_rows(detail),
         "control": places.control_facts(detail),
         "contract": places.contract_facts(detail),

@@ -20,6 +20,8 @@ def environment_card(item: Json) -> dict[str, Any]:
         tone, shown = "warn", "draining"
     elif state == "connected" and control.get("paused"):
         tone, shown = "warn", "paused"
+    elif state == "connected" and control.get("holds"):
+        tone, shown = "warn", "paused in part"
     evidence = item.get("evidence") or {}
     claims = sum(evidence.values())
     versions = item.get("versions") or [{}]
@@ -45,7 +47,36 @@ def _note(state: str, link: Json, control: Json) -> str:
     if control.get("draining") or control.get("paused"):
         what = "Draining" if control.get("draining") else "Paused"
         return f"{what} by {control.get('by') or 'somebody'}: {control.get('reason') or 'no reason given'}"
-    return ""
+    return " ".join(f"{held}." for held in _held(control))
+
+
+def _held(control: Json) -> list[str]:
+    """Say of each part that is paused who paused it and why."""
+    return [
+        f"{_part(item)} paused by {item.get('by') or 'somebody'}: {item.get('reason') or 'no reason given'}"
+        for item in control.get("holds") or ()
+    ]
+
+
+def _part(item: Json) -> str:
+    name = item.get("capabilityClass")
+    return f"Class {name}" if name else f"Nodes {item.get('nodeSelector')}"
+
+
+def drift_rows(detail: Json) -> list[dict[str, Any]]:
+    """Return where what runs is not what is recorded, of an environment or of an operation."""
+    return [
+        {
+            "kind": item.get("kind", ""),
+            "id": item.get("operation", ""),
+            "short": str(item.get("operation", ""))[:8],
+            "epoch": item.get("epoch", ""),
+            "wanted": item.get("wanted", ""),
+            "found": item.get("found", ""),
+            "since": clock(item.get("since")),
+        }
+        for item in detail.get("drift") or ()
+    ]
 
 
 def lost_view(told: Json) -> dict[str, Any]:
@@ -93,6 +124,7 @@ def control_facts(detail: Json) -> list[tuple[str, str]]:
         ("Features", ", ".join(link.get("features", ()))),
         ("Paused", "yes" if control.get("paused") else ""),
         ("Draining", "yes" if control.get("draining") else ""),
+        ("Parts paused", "; ".join(_held(control))),
     ]
     return [(label, value) for label, value in found if value and value != "—"]
 

@@ -105,6 +105,7 @@ def placement(explanation: Json) -> dict[str, Any]:
     now: Json = explanation.get("now") or {}
     if decision and not waiting:
         summary = f"Round {explanation['round']}: {decision['environment']} chosen, route {decision['route']}."
+        summary += overridden(decision.get("override"))
     elif waiting:
         summary = f"Waits: {_waits(now) or waiting.get('message') or waiting.get('reason', '')}"
     else:
@@ -119,6 +120,18 @@ def placement(explanation: Json) -> dict[str, Any]:
         "changes": [each["text"] for each in (miss or {}).get("changes") or ()],
         "environments": [_verdict(each) for each in shown],
     }
+
+
+def overridden(told: Json | None) -> str:
+    """Say who placed an operation by emergency override, why, and what was overridden; empty for other routes."""
+    if not told:
+        return ""
+    broken = told.get("overridden") or ()
+    parts = [f"{v.get('constraint')} (wanted {v.get('wanted')}, found {v.get('found')})" for v in broken]
+    if told.get("waited"):
+        parts.append(f"its turn in the queue ({told['waited']})")
+    what = "; ".join(parts) or "nothing"
+    return f" Emergency override by {told.get('by')} because {told.get('reason')}; overridden: {what}."
 
 
 def _waits(now: Json) -> str:

@@ -118,7 +118,8 @@ def _operation_routes(app: FastAPI, service: "LineageService", Viewer: Any) -> N
         """Return one operation with its specification, rounds and attempts."""
         state = await visible(service, principal, operation)
         known = await reads.facts(service.database, state.operation)
-        return views.detail(state, known, reads.rounds(known), placements(known))
+        found = views.detail(state, known, reads.rounds(known), placements(known))
+        return {**found, "drift": service.environments.drift_of(state.operation)}
 
     @app.get("/v1/operations/{operation}/events")
     async def events(principal: Viewer, operation: str, after: Annotated[int, Query(ge=0)] = 0) -> dict[str, Any]:
@@ -205,7 +206,15 @@ def _environment_routes(app: FastAPI, service: "LineageService", Viewer: Any) ->
         if found is None:
             raise ProblemError(404, "Not found", f"no environment {name!r}; list them at /v1/environments")
         here = (await counts.read(service.database, service.redis)).seen_by(principal.sees)
-        return {**found, "phases": counts.grouped(here, lambda cell: cell.environment).get(name, {})}
+        phases = counts.grouped(here, lambda cell: cell.environment).get(name, {})
+        return {**found, "drift": await _drift(service, principal, name), "phases": phases}
+
+
+async def _drift(service: "LineageService", principal: Any, name: str) -> list[dict[str, Any]]:
+    """Return where what runs in an environment is not what is recorded, of operations that may be seen."""
+    items = service.environments.drift(name)
+    known = await reads.projects_of(service.database, [str(item["operation"]) for item in items])
+    return [item for item in items if principal.sees(known.get(str(item["operation"]), ""))]
 
 
 def _count_routes(app: FastAPI, service: "LineageService", Viewer: Any) -> None:  # noqa: N803 - a type

@@ -11,6 +11,7 @@ from landbridge.schema.wire.event_v1 import (
     CatalogueEntry,
     EnvironmentContractChanged,
     EnvironmentControl,
+    EnvironmentDrift,
     EnvironmentEvidence,
     EnvironmentLink,
 )
@@ -21,6 +22,7 @@ _PARTS: Final[dict[str, Any]] = {
     "evidence": EnvironmentEvidence,
     "link": EnvironmentLink,
     "control": EnvironmentControl,
+    "drift": EnvironmentDrift,
 }
 
 
@@ -68,8 +70,19 @@ class Environments:
             "executor": link.executor if link else "",
             "link": plain(link),
             "control": plain(control),
+            "drift": len(self.drift(name)),
             "evidence": {result: results.count(result) for result in ("proven", "failed", "unknown")},
         }
+
+    def drift(self, name: str, operation: str = "") -> list[dict[str, Any]]:
+        """Return where what runs in an environment is not what is recorded; of one operation only if it is named."""
+        told = self._parts.get(name, {}).get("drift")
+        items = told.items if told is not None else ()
+        return [plain(item) for item in items if operation in ("", item.operation)]
+
+    def drift_of(self, operation: str) -> list[dict[str, Any]]:
+        """Return the differences about one operation, in whatever environment."""
+        return [{"environment": name, **item} for name in sorted(self._parts) for item in self.drift(name, operation)]
 
     def detail(self, name: str) -> dict[str, Any] | None:
         """Return everything about one environment, its contracts' texts included."""

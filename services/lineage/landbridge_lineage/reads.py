@@ -142,6 +142,14 @@ async def operation(db: Database, operation_id: str) -> State | None:
     return decode(text) if text is not None else None
 
 
+async def projects_of(db: Database, operations: Sequence[str]) -> dict[str, str]:
+    """Return the projects of operations that are known."""
+    if not operations:
+        return {}
+    rows = await db.fetch("select id::text, project from operation where id::text = any($1)", list(operations))
+    return {row[0]: row[1] for row in rows}
+
+
 async def facts(db: Database, operation_id: str) -> list[Fact]:
     """Return what happened to one operation, in the order in which it was told."""
     rows = await db.fetch(

@@ -1,14 +1,17 @@
 """What people may ask ranking: what waits where in a queue, what is held against which limit, why it was decided so."""
 
 from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
 
 import msgspec
 from fastapi import Depends, FastAPI, Query, Request
 
 from landbridge.domain.decision_record import Placed, replay
+from landbridge.runtime.asking import ask
 from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.orders import Order, read_order
 from landbridge.runtime.problems import ProblemError
+from landbridge.schema.wire.request_v1 import AskReply, OverrideRequest
 from landbridge_ranking import controls, questions, store
 
 if TYPE_CHECKING:
@@ -16,6 +19,23 @@ if TYPE_CHECKING:
 
 
 DryRun = Annotated[bool, Query(alias="dryRun")]
+
+
+class OverrideOrder(Order, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Why, and where to."""
+
+    environment: str = ""
+
+
+def _answer(reply: AskReply) -> dict[str, Any]:
+    """Return what the admitter did. Raises the ProblemError that it answered with."""
+    if reply.found:
+        return dict(msgspec.json.decode(reply.json))
+    if not reply.json:
+        raise ProblemError(503, "Try again", reply.message, headers={"Retry-After": "2"})
+    problem = msgspec.json.decode(reply.json, type=dict[str, Any])
+    more = {name: problem[name] for name in ("violations",) if name in problem}
+    raise ProblemError(problem["status"], problem["title"], reply.message, **more)
 
 
 def add_routes(app: FastAPI, service: "RankingService") -> None:
@@ -38,6 +58,21 @@ def _controls(app: FastAPI, service: "RankingService") -> None:
         order = await read_order(request, Order, dry_run=dry_run)
         wanted = controls.Action(action)
         return await controls.act(service, wanted, queue, principal.name, order.reason, dry_run=dry_run)
+
+    @app.post("/v1/ranking/operations/{operation}/override")
+    async def override(principal: Admin, operation: UUID, request: Request, dry_run: DryRun = False) -> dict[str, Any]:
+        """Place an operation that waits in a named environment, past queue and rules. `dryRun` only tells."""
+        order = await read_order(request, OverrideOrder, dry_run=dry_run)
+        if not order.environment:
+            raise ProblemError(422, "Invalid request", "expected the environment that it is to go to")
+        asked = OverrideRequest(
+            operation=str(operation),
+            environment=order.environment,
+            by=principal.name,
+            reason=order.reason,
+            dry_run=dry_run,
+        )
+        return _answer(await ask(service.bus, "ranking", "override", asked))
 
     @app.get("/v1/ranking/audit")
     async def audit(

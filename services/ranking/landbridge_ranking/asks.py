@@ -1,4 +1,4 @@
-"""Questions of other services of the centre, answered by the replica that admits: plans, and decisions made again."""
+"""Questions of the centre's services, answered by the replica that admits: plans, decisions made again, overrides."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -9,8 +9,11 @@ import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.requests import respond
-from landbridge.schema.wire.request_v1 import AskReply, PlanRequest, ReplayRequest
-from landbridge_ranking import replaying
+from landbridge.runtime.failures import TransientFailure
+from landbridge.runtime.problems import ProblemError
+from landbridge.schema.wire.request_v1 import AskReply, OverrideRequest, PlanRequest, ReplayRequest
+from landbridge.store import StoreError
+from landbridge_ranking import overriding, replaying
 from landbridge_ranking.planning import Planner
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ log = logging.getLogger(__name__)
 
 _plan: Final = msgspec.json.Decoder(PlanRequest)
 _replay: Final = msgspec.json.Decoder(ReplayRequest)
+_override: Final = msgspec.json.Decoder(OverrideRequest)
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -37,6 +41,7 @@ class Asks:
         subscriptions = [
             await respond(bus, subjects.ask("ranking", "plan"), self._answer_plan),
             await respond(bus, subjects.ask("ranking", "replay"), self._answer_replay),
+            await respond(bus, subjects.ask("ranking", "override"), self._answer_override),
         ]
         try:
             yield
@@ -61,4 +66,17 @@ class Asks:
             found = await replaying.replayed(tx, request.decision, request.operation)
         if found is None:
             return _encode(AskReply(found=False, message=f"there is no decision {request.decision}"))
+        return _encode(AskReply(found=True, json=_encode(found)))
+
+    async def _answer_override(self, _: str, body: bytes) -> bytes:
+        """Answer after the commit; a refusal is told as the problem that it is."""
+        try:
+            found = await overriding.override(self._service, _override.decode(body))
+        except msgspec.MsgspecError as error:
+            return _encode(AskReply(found=False, message=f"a question that ranking cannot read: {error}"))
+        except ProblemError as problem:
+            return _encode(AskReply(found=False, json=_encode(problem.body()), message=problem.detail))
+        except (StoreError, TransientFailure) as error:
+            log.info("an override could not be made: %s", error)
+            return _encode(AskReply(found=False, message=f"ranking could not make it now, try again: {error}"))
         return _encode(AskReply(found=True, json=_encode(found)))

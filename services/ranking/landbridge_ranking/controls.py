@@ -84,7 +84,8 @@ async def read_control(tx: Tx, queue: str) -> QueueControl:
 async def latest(tx: Tx, limit: int, queue: str) -> list[dict[str, Any]]:
     """Return what people decided about queues, the newest first."""
     rows = await tx.fetch(
-        "select at, action, by, reason, queue from audit where $2 = '' or queue = $2 order by id desc limit $1",
+        """select at, action, by, reason, queue, operation from audit where $2 = '' or queue = $2
+           order by id desc limit $1""",
         limit,
         queue,
     )

@@ -9,6 +9,7 @@ import msgspec
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Outbound, event_type
 from landbridge.domain.decision_record import DecisionRecord
+from landbridge.domain.overriding import EmergencyOverride
 from landbridge.domain.placement import ScoreCard
 from landbridge.domain.queues import Wait
 from landbridge.domain.room_making import Evicted
@@ -130,6 +131,7 @@ class _Decision(msgspec.Struct, rename="camel", omit_defaults=True):
     route: str
     ranked: msgspec.Raw
     inputs: Mapping[str, str]
+    override: event_v1.EmergencyOverride | None = None
 
 
 class DecisionEncoder:
@@ -158,6 +160,7 @@ class DecisionEncoder:
                 record.route.value,
                 self._ranked(record),
                 record.inputs,
+                _override(record.override),
             )
         )
         subject = subjects.operation("decided", project)
@@ -188,6 +191,25 @@ class DecisionEncoder:
             cards = [to_wire(card) for card in record.ranking.cards if card.eligible]
             known = self._cards[record.ranking.id] = msgspec.Raw(_encode(cards))
         return known
+
+
+def _override(found: EmergencyOverride | None) -> event_v1.EmergencyOverride | None:
+    """Return an override as it travels."""
+    if found is None:
+        return None
+    broken = tuple(
+        event_v1.Violation(
+            constraint=v.constraint,
+            reason=v.reason,
+            kind=event_v1.ViolationKind(v.kind.value),
+            wanted=v.wanted,
+            found=v.found,
+        )
+        for v in found.overridden
+    )
+    return event_v1.EmergencyOverride(
+        environment=found.environment, by=found.by, reason=found.reason, overridden=broken, waited=found.waited
+    )
 
 
 def to_wire(card: ScoreCard) -> event_v1.ScoreCard:

@@ -164,6 +164,18 @@ def _charge(row: Any) -> Charge:
     )
 
 
+async def record(tx: Tx, action: str, by: str, reason: str, queue: str, operation: str = "") -> None:
+    """Keep what a person decided, in the transaction that carries it out."""
+    await tx.execute(
+        "insert into audit (action, by, reason, queue, operation) values ($1, $2, $3, $4, $5)",
+        action,
+        by,
+        reason,
+        queue,
+        operation,
+    )
+
+
 # -- what waits --------------------------------------------------------------------------------------------------------
 
 

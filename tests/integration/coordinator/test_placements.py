@@ -215,6 +215,31 @@ async def test_a_claim_under_a_verdict_that_no_longer_holds_goes_back_to_eligibi
     await wait_until(lambda: stage.others(old, "requeued"), "it is judged again")
 
 
+async def test_an_offer_from_before_a_class_was_paused_is_judged_again(
+    coordinator: CoordinatorService, stage: Stage, join: Join
+) -> None:
+    """The centre cannot tell which class it needs: so nothing that was offered before is granted."""
+    a = await join("a")
+    before, after = await stage.accept(), await stage.accept()
+    await stage.decide([before], "a")
+    ref = await a.offered(before)
+    hold = event_v1.ControlHold(capability_class="gpu-80gb", by="ann", reason="new driver", at=datetime.now(UTC))
+    control = event_v1.EnvironmentControl(environment="a", at=datetime.now(UTC), holds=(hold,))
+    await stage.environment_says("control", control)
+    verdicts = coordinator.core.verdicts
+    await wait_until(lambda: verdicts.holds_since("a") is not None, "the coordinator knows of it")
+
+    reply = await a.claim(ref)
+
+    assert [item.reason for item in reply.refused] == ["class-paused"]
+    await wait_until(lambda: stage.others(before, "requeued"), "it is judged again")
+    assert [item["reason"] for item in await stage.others(before, "requeued")] == ["class-paused"]
+    await stage.decide([after], "a")
+    await a.take(after)
+    await stage.environment_says("control", event_v1.EnvironmentControl(environment="a", at=datetime.now(UTC)))
+    await wait_until(lambda: verdicts.holds_since("a") is None, "nothing is paused any more")
+
+
 async def test_a_failed_start_is_tried_elsewhere_and_then_anywhere(
     coordinator: CoordinatorService, stage: Stage, join: Join
 ) -> None:

@@ -206,3 +206,29 @@ async def test_interrupted_work_goes_where_its_checkpoints_are_and_waits_rather_
     await world.until_placed([operation])
     await wait_until(lambda: len(world.decided()) == 2, "it is placed once more")
     assert world.placed()[operation] == "near"
+
+
+async def test_a_paused_class_holds_only_the_work_that_would_use_it(world: World) -> None:
+    await world.document("queue", "training")
+    await world.environment(classes={"gpu-80gb": {"count": 8, "memory": "80Gi"}})
+    await world.control(classes=["gpu-80gb"])
+    [trains] = await world.accept(resources={"accelerator": {"class": "gpu-80gb", "count": 4}})
+    await world.until_waiting([trains], "unavailable")
+    assert "class gpu-80gb paused by ann: new driver" in world.waits()[trains].message
+    await world.until_placed(await world.accept())
+    await world.control()
+    await world.until_placed([trains])
+
+
+async def test_a_rule_of_the_operators_holds_work_back_from_when_it_is_applied(world: World) -> None:
+    await world.document("queue", "training")
+    await world.environment()
+    await world.until_placed(await world.accept())
+    rule = {"message": "no more than one processor each", "scope": {"projects": ["retail-eu"]}}
+    await world.document("rule", "small", expression="operation.cpu <= 1.0", **rule)
+    [big] = await world.accept()
+    await world.until_waiting([big], "incompatible")
+    assert "rule small: no more than one processor each" in world.waits()[big].message
+    await world.until_placed(await world.accept(project="search"))
+    await world.document("rule", "small", expression="operation.cpu <= 2.0", **rule)
+    await world.until_placed([big])

@@ -66,6 +66,7 @@ class Centre:
         self.granted: dict[Key, int] = {}
         self.reports: list[report.AttemptReport] = []
         self.inventories: list[report.Inventory] = []
+        self.surveys: list[report.Survey] = []
         self.evidence: list[report.Evidence] = []
         self.messages = 0
         self.on_claim: Callable[[list[Key]], None] = lambda keys: None
@@ -152,6 +153,9 @@ class Centre:
     def _report(self, kind: str, body: bytes) -> None:
         if kind == "attempts":
             self.reports += msgspec.json.decode(body, type=report.AttemptReports).items
+            return
+        if kind == "survey":
+            self.surveys.append(msgspec.json.decode(body, type=report.Survey))
             return
         inventory = msgspec.json.decode(body, type=report.Inventory)
         self.inventories.append(inventory)

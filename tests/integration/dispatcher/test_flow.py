@@ -288,6 +288,23 @@ async def test_draining_stores_reports_and_leaves_work_running(centre: Centre, s
     assert finished.outcome is AttemptOutcome.CANCELLED
 
 
+async def test_what_is_here_is_told_now_and_then_with_what_has_ended(centre: Centre, site: Site) -> None:
+    await site.start(LANDBRIDGE_SURVEY_SECONDS="0.2")
+    await centre.until_connected()
+    long, short = await centre.offer(work(site, seconds=600)), await centre.offer(work(site, seconds=0.1))
+    await centre.until(long, AttemptState.STARTED)
+    await centre.until(short, AttemptState.FINISHED)
+    wanted = {(long.operation, False), (short.operation, True)}
+
+    def shown() -> bool:
+        told = centre.surveys[-1] if centre.surveys else None
+        return told is not None and {(slot.operation, slot.over) for slot in told.slots} == wanted
+
+    await wait_until(shown, "both are listed")
+    assert (centre.surveys[-1].term, centre.surveys[-1].complete) == (centre.row.held_term, True)
+    await centre.stop(long)
+
+
 async def test_work_that_somebody_removed_by_hand_is_told_as_such_and_not_as_stopped(
     centre: Centre, process_site: Site
 ) -> None:

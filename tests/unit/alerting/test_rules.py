@@ -113,6 +113,15 @@ def test_what_the_broker_advises_is_an_alert() -> None:
     assert finding.labels == {"about": "OPERATIONS/lineage"}
 
 
+def test_drift_is_critical_where_work_runs_that_nobody_accounts_for() -> None:
+    world = World(drifts={"a": {"missing-work": 2}, "b": {"contract-version": 1, "runs-elsewhere": 1}, "c": {}})
+    mild, grave = found("drift", world)
+    assert (mild.labels, mild.severity) == ({"environment": "a"}, "warning")
+    assert (grave.labels, grave.severity) == ({"environment": "b"}, "critical")
+    assert "2 placements" in grave.summary
+    assert "1 contract-version, 1 runs-elsewhere" in grave.description
+
+
 def test_an_empty_world_has_no_findings() -> None:
     assert [finding for rule in RULES for finding in found(rule, World())] == []
 

@@ -55,6 +55,9 @@ STOP = ("quarantine", "stop", ID[:8])
 PAUSE = ("queue", "pause", "training")
 RESUME = ("queue", "resume", "training")
 DRAIN = ("queue", "drain", "training")
+FORCE = ("override", ID, "--to", "cloud-b")
+PAUSE_CLASS = ("env", "pause", "onprem-a", "--class", "gpu-80gb")
+RESUME_NODES = ("env", "resume", "onprem-a", "--node-selector", "pool=gpu")
 TO_QUEUE = ("queue", "move", ID, "--to", "fast")
 TO_CLASS = ("queue", "prioritise", ID, "--class", "urgent")
 PATHS = {
@@ -67,6 +70,9 @@ PATHS = {
     PAUSE: "/v1/ranking/queues/training/pause",
     RESUME: "/v1/ranking/queues/training/resume",
     DRAIN: "/v1/ranking/queues/training/drain",
+    FORCE: f"/v1/ranking/operations/{ID}/override",
+    PAUSE_CLASS: "/v1/environments/onprem-a/control/pause",
+    RESUME_NODES: "/v1/environments/onprem-a/control/resume",
     TO_QUEUE: f"/v1/operations/{ID}/queue",
     TO_CLASS: f"/v1/operations/{ID}/queue",
 }

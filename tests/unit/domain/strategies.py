@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from landbridge.domain import claims
-from landbridge.domain.candidate import Candidate, Control, Link, LinkState, build_candidate
+from landbridge.domain.candidate import Candidate, Control, Hold, Link, LinkState, build_candidate
 from landbridge.domain.catalogue import Catalogue
 from landbridge.domain.contract import Contract
 from landbridge.domain.features import PROCESS_FEATURES
@@ -106,6 +106,8 @@ _GPU = st.fixed_dictionaries(
         "interruptible": st.booleans(),
         "perNode": st.just(8),
         "speed": st.sampled_from((0.5, 1.0, 2.0)),
+        "cpu": st.just("32"),
+        "via": st.just({"nodeSelector": {"pool": "gpu"}}),
     },
 )
 
@@ -142,7 +144,12 @@ LINKS = st.sampled_from(
     [Link(state, NOW, frozenset(PROCESS_FEATURES)) for state in (LinkState.CONNECTED, *LinkState)]
     + [Link(LinkState.CONNECTED, NOW, frozenset({"type.job"}))]
 )
-CONTROLS = st.sampled_from((Control(), Control(), Control(paused=True), Control(draining=True, by="ann")))
+HOLDS = st.sampled_from(
+    (Hold("cpu-general"), Hold("gpu-80gb", by="ann", reason="new driver"), Hold(node_selector="pool=gpu", by="bob"))
+)
+CONTROLS = st.sampled_from((Control(), Control(), Control(paused=True), Control(draining=True, by="ann"))) | st.builds(
+    Control, holds=st.lists(HOLDS, unique=True, max_size=2).map(tuple)
+)
 
 
 @st.composite
@@ -162,6 +169,30 @@ def evidence(draw: st.DrawFn, contract: Contract, now: datetime = NOW) -> dict[s
     return states(pieces)
 
 
+EXPRESSIONS = (
+    "true",
+    "false",
+    "operation.project == 'search' || operation.cpu < 10.0",
+    "!has(operation.accelerator) || operation.accelerator.count <= 4",
+    "operation.accelerator.count <= 4",
+    "environment.regions.exists(region, region.startsWith('eu-'))",
+    "environment.classes.all(one, !one.accelerator || one.memoryGiB >= 80.0)",
+    "environment.classes.exists(one, one.interruptible)",
+    "operation.connections.all(needed, !needed.writes || needed.name in ['models', 'shared'])",
+    "size(operation.jurisdictions) > 0 ? environment.operatedBy == 'own' : true",
+)
+RULES = st.fixed_dictionaries(
+    {"expression": st.sampled_from(EXPRESSIONS), "message": st.just("house rule")},
+    optional={
+        "violation": st.sampled_from(("never", "not-now")),
+        "scope": st.fixed_dictionaries(
+            {}, optional={"projects": _subset("retail-eu", "search"), "queues": _subset("training", "batch")}
+        ),
+        "environments": st.fixed_dictionaries({}, optional={"forbid": _subset(*ENVIRONMENTS)}),
+    },
+)
+
+
 @st.composite
 def catalogues(draw: st.DrawFn, *known: Contract) -> Catalogue:
     queue = st.fixed_dictionaries(
@@ -177,6 +208,7 @@ def catalogues(draw: st.DrawFn, *known: Contract) -> Catalogue:
         queues={"training": draw(queue), "batch": {}},
         projects=draw(st.dictionaries(st.just("retail-eu"), st.just({"environments": {"forbid": ["gamma"]}}))),
         classes=draw(st.dictionaries(st.just("gpu-40gb"), st.just({"attributes": {"memory": "40Gi"}}))),
+        rules=draw(st.dictionaries(st.sampled_from(("house", "yard")), RULES, max_size=2)),
         connections=draw(
             st.dictionaries(st.just("events"), st.just({"jurisdictions": ["EU"], "movement": {"allowed": True}}))
         ),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from landbridge.domain import claims
-from landbridge.domain.candidate import Candidate, Control, Link, LinkState
+from landbridge.domain.candidate import Candidate, Control, Hold, Link, LinkState
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.requirements import RequirementClass
 from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation, codes, judged_by, proof
@@ -94,6 +94,18 @@ def with_documents(**documents: Any) -> Candidate:
 def due(in_: timedelta, expected: str = "1h", **spec: Any) -> RequirementClass:
     deadline = (NOW + in_).isoformat()
     return an_operation(constraints={"deadline": deadline}, lifecycle={"expectedDuration": expected}, **spec)
+
+
+def holding(name: str = "", nodes: str = "") -> Candidate:
+    """An environment with processors and accelerators, one of whose parts is paused."""
+    gpu = {**GPUS["gpu-80gb"], "cpu": "32", "via": {"nodeSelector": {"pool": "gpu"}}}
+    held = Control(holds=(Hold(name, nodes, "new driver", "ann"),))
+    return an_environment(classes={"gpu-80gb": gpu}, control=held)
+
+
+def ruled(expression: str, **spec: Any) -> Candidate:
+    """An environment in a fleet with one rule of its operators."""
+    return with_documents(rules={"house": {"expression": expression, "message": "house rule", **spec}})
 
 
 CASES: list[Case] = [
@@ -331,6 +343,29 @@ CASES: list[Case] = [
     ("control", "satisfied", JOB, PLAIN, []),
     ("control", "violated", JOB, an_environment(control=Control(paused=True, by="ann", reason="disk swap")), [("paused", NOT_NOW)]),
     ("control", "violated", JOB, an_environment(control=Control(paused=True, draining=True)), [("draining", NOT_NOW)]),
+    ("class-control", "satisfied", JOB, holding("gpu-80gb"), []),
+    ("class-control", "satisfied", gpus(), holding(nodes="pool=cpu"), []),
+    ("class-control", "violated", JOB, holding("cpu-general"), [("class-paused", NOT_NOW)]),
+    ("class-control", "violated", gpus(), holding("gpu-80gb"), [("class-paused", NOT_NOW)]),
+    ("class-control", "violated", gpus(), holding(nodes="pool=gpu"), [("class-paused", NOT_NOW)]),
+    ("class-control", "violated", an_operation(resources={**GPU, "requests": {"cpu": "70"}}), holding("gpu-80gb"), [("class-paused", NOT_NOW)] * 2),
+    ("class-control", "boundary", an_operation(resources={"requests": {"cpu": "64"}}), holding("gpu-80gb"), []),
+    ("class-control", "boundary", an_operation(resources={"requests": {"cpu": "65"}}), holding("gpu-80gb"), [("class-paused", NOT_NOW)]),
+    ("class-control", "boundary", an_operation(resources={"requests": {"cpu": "1000"}}), holding("gpu-80gb"), []),  # never there
+    ("class-control", "unknown", gpus(), an_environment(control=Control(holds=(Hold("gpu-80gb"),))), []),  # not offered
+    ("operator-rules", "satisfied", JOB, ruled("operation.cpu <= 2.0"), []),
+    ("operator-rules", "satisfied", JOB, ruled("false", environments={"forbid": ["onprem-a"]}), []),
+    ("operator-rules", "satisfied", JOB, ruled("false", environments={"allow": ["cloud-b"]}), []),
+    ("operator-rules", "satisfied", JOB, ruled("false", scope={"projects": ["search"]}), []),
+    ("operator-rules", "violated", JOB, ruled("operation.cpu < 2.0"), [("rule:house", NEVER)]),
+    ("operator-rules", "violated", JOB, ruled("operation.cpu < 2.0", violation="not-now"), [("rule-not-now:house", NOT_NOW)]),
+    ("operator-rules", "violated", JOB, ruled("'EU' in environment.jurisdictions && environment.securityTier == 'open'"), [("rule:house", NEVER)]),
+    ("operator-rules", "boundary", gpus(), ruled("!has(operation.accelerator) || operation.accelerator.count <= 4"), []),
+    ("operator-rules", "boundary", gpus(5), ruled("!has(operation.accelerator) || operation.accelerator.count <= 4"), [("rule:house", NEVER)]),
+    ("operator-rules", "unknown", JOB, ruled("operation.accelerator.count <= 4"), [("rule-error:house", MISCONFIGURED)]),
+    ("operator-rules", "unknown", JOB, ruled("environment.kubernetes.startsWith('1.3')"), [("rule-error:house", MISCONFIGURED)]),
+    ("operator-rules", "unknown", JOB, ruled("1 / (operation.replicas - 1) > 0"), [("rule-error:house", MISCONFIGURED)]),
+    ("operator-rules", "unknown", JOB, ruled("operation.colour == 'red'"), [("rule-error:house", MISCONFIGURED)]),  # of a later release
     ("link", "satisfied", JOB, PLAIN, []),
     ("link", "violated", JOB, an_environment(link=connected(state=LinkState.LOST)), [("control-lost", NOT_NOW)]),
     ("link", "violated", JOB, an_environment(link=connected(state=LinkState.RECONCILING)), [("reconciling", NOT_NOW)]),
@@ -409,3 +444,18 @@ def test_every_constraint_has_a_boundary_or_an_unknown() -> None:
 def test_names_of_constraints_are_unique() -> None:
     names = [constraint.name for constraint in CONSTRAINTS]
     assert len(set(names)) == len(names)
+
+
+def test_a_paused_class_says_who_paused_it_and_why() -> None:
+    [violation] = judged_by("class-control", gpus(), holding(nodes="pool=gpu"))
+    assert violation.wanted == "4 gpu-80gb of classes that take new work"
+    assert violation.found == "class gpu-80gb paused with nodes pool=gpu by ann: new driver"
+    [violation] = judged_by("class-control", an_operation(resources={"requests": {"cpu": "65"}}), holding("gpu-80gb"))
+    assert violation.wanted == "65 cpu of classes that take new work"
+    assert violation.found == "class gpu-80gb paused by ann: new driver"
+
+
+def test_nothing_of_a_paused_class_counts_as_room_for_new_work() -> None:
+    paused = holding("gpu-80gb")
+    assert (paused.proven["gpu-80gb"], paused.open["gpu-80gb"]) == (16, 0)
+    assert (paused.proven["cpu"], paused.open["cpu"]) == (96_000, 64_000)

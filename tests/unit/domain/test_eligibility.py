@@ -2,22 +2,27 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from landbridge.domain.candidate import Candidate, Control, EvidenceSet, Link, LinkState, build_candidates
+from landbridge.domain.candidate import Candidate, Control, EvidenceSet, Hold, Link, LinkState, build_candidates
+from landbridge.domain.catalogue_document import read_rule
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.eligibility import evaluate_eligibility, judge
 from landbridge.domain.eligibility_index import EligibilityIndex
 from landbridge.domain.requirements import RequirementClass, from_class_body
 from landbridge.domain.verdict import Outlook
+from landbridge.domain.violation import Kind, Violation
 from support.deciding import CONNECTED, NOW, a_catalogue, a_contract, all_proven, an_environment, an_operation, states
 from unit.domain.strategies import (
     CONTROLS,
     ENVIRONMENTS,
+    HOLDS,
     LINKS,
+    RULES,
     candidates,
     catalogues,
     contracts,
@@ -56,6 +61,58 @@ def test_a_verdict_stays_what_it_is_until_the_moment_it_names(
 def test_a_class_survives_the_way_through_an_assessment(operation: RequirementClass) -> None:
     again = from_class_body(operation.body)
     assert again == operation
+
+
+@given(
+    operation=operations(),
+    candidate=candidates("alpha"),
+    kept=st.lists(HOLDS, unique=True, max_size=2),
+    more=st.lists(HOLDS, unique=True, max_size=2),
+)
+@settings(max_examples=150, deadline=None)
+def test_pausing_more_of_an_environment_never_opens_it(
+    operation: RequirementClass, candidate: Candidate, kept: list[Hold], more: list[Hold]
+) -> None:
+    def with_holds(holds: list[Hold]) -> Candidate:
+        control = replace(candidate.control, holds=tuple(holds))
+        [found] = build_candidates(
+            [(candidate.contract, candidate.phase)],
+            evidence=EvidenceSet(candidate.contract_version, candidate.evidence),
+            link=candidate.link,
+            control=control,
+            catalogue=candidate.catalogue,
+        )
+        return found
+
+    few, many = with_holds(kept), with_holds([*kept, *more])
+    before = judge(operation.requirements, few, CONSTRAINTS, NOW)
+    after = judge(operation.requirements, many, CONSTRAINTS, NOW)
+    assert before.is_eligible or not after.is_eligible
+    assert all(many.open.get(resource, 0) <= amount for resource, amount in few.open.items())
+    assert few.open.keys() == many.open.keys() == few.proven.keys()
+    pauses = [v for v in after.violations if v.constraint == "class-control"]
+    assert all(v.kind is Kind.NOT_NOW for v in pauses)
+    assert [v for v in after.violations if v not in pauses] == [
+        v for v in before.violations if v.constraint != "class-control"
+    ]
+
+
+@given(
+    operation=operations(),
+    candidate=candidates("alpha"),
+    few=st.dictionaries(st.sampled_from("abc"), RULES, max_size=2),
+    more=st.dictionaries(st.sampled_from("def"), RULES, max_size=2),
+)
+@settings(max_examples=150, deadline=None)
+def test_adding_a_rule_never_makes_more_environments_eligible(
+    operation: RequirementClass, candidate: Candidate, few: dict[str, Any], more: dict[str, Any]
+) -> None:
+    def under(rules: dict[str, Any]) -> set[Violation]:
+        read = {name: read_rule(name, 1, {"spec": spec}) for name, spec in rules.items()}
+        ruled = replace(candidate, catalogue=replace(candidate.catalogue, rules=read))
+        return set(judge(operation.requirements, ruled, CONSTRAINTS, NOW).violations)
+
+    assert under({}) <= under(few) <= under({**few, **more})
 
 
 class FastPath(RuleBasedStateMachine):

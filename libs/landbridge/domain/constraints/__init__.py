@@ -4,6 +4,7 @@ from typing import Final
 
 from landbridge.domain.constraints.architecture import Architecture
 from landbridge.domain.constraints.base import Constraint
+from landbridge.domain.constraints.class_control import ClassControl
 from landbridge.domain.constraints.compute import Compute
 from landbridge.domain.constraints.compute_evidence import ComputeEvidence
 from landbridge.domain.constraints.connections import Connections
@@ -22,6 +23,7 @@ from landbridge.domain.constraints.maintenance import Maintenance
 from landbridge.domain.constraints.model_licence import ModelLicence
 from landbridge.domain.constraints.movement import DataMovement
 from landbridge.domain.constraints.operated_by import OperatedBy
+from landbridge.domain.constraints.operator_rules import OperatorRules
 from landbridge.domain.constraints.project_choice import ProjectChoice
 from landbridge.domain.constraints.queue_routing import QueueRouting
 from landbridge.domain.constraints.recovery import Recovery
@@ -33,7 +35,8 @@ from landbridge.domain.constraints.support import Support
 from landbridge.domain.constraints.workload_type import WorkloadType
 
 # Groups of rules that ask operations for the same sort of thing, so that answers are shared by many operations: who may
-# use what and which protection there is; where work and data may be; what is there; how much of it; when.
+# use what and which protection there is; where work and data may be; what is there; how much of it; when; what
+# operators demand besides.
 GROUPS: Final[tuple[tuple[Constraint, ...], ...]] = (
     (
         EnvironmentChoice(),
@@ -50,9 +53,10 @@ GROUPS: Final[tuple[tuple[Constraint, ...], ...]] = (
         Recovery(),
     ),
     (Residency(), SecurityTier(), ModelLicence(), DataMovement(), Connections()),
-    (Hardware(), Compute()),
+    (Hardware(), Compute(), ClassControl()),
     (ComputeEvidence(), Evidence(), DispatcherFeatures(), ContractPhase(), Control(), Link()),
     (Deadline(), Maintenance(), Support()),
+    (OperatorRules(),),
 )
 
 # The order of violations follows.

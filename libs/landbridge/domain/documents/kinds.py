@@ -29,6 +29,7 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("Project", "project", schema.Project),
         Kind("Queue", "queue", schema.Queue),
         Kind("Policy", "policy", schema.Policy),
+        Kind("Rule", "rule", schema.Rule),
         Kind("CapabilityClass", "capability-class", schema.CapabilityClass),
         Kind("Connection", "connection", schema.Connection),
         Kind("EnvironmentContract", "environment-contract", schema.EnvironmentContract, versioned=True),

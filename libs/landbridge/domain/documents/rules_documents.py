@@ -13,7 +13,10 @@ from landbridge.domain.documents.scope import Scope
 from landbridge.domain.documents.source import Source
 from landbridge.domain.documents.walk import at, list_at, map_at, text_at, texts
 from landbridge.domain.errors import Problem
+from landbridge.domain.rules.compiled import compile_expression
+from landbridge.domain.rules.words import LONGEST_EXPRESSION, ExpressionError
 
+_SHOWN: Final = 20  # characters of an expression from the place of its problem
 PARAMETER: Final = re.compile(r"\$\(parameters\.([a-z0-9-]{1,63})\)")
 
 
@@ -129,10 +132,25 @@ def project_problems(source: Source) -> Iterator[Problem]:
     yield from local_problems(Scope(source, ("spec", "defaults")))
 
 
+def rule_problems(source: Source) -> Iterator[Problem]:
+    """Judge an operator's rule: that its expression is one, and that every name and type in it fits."""
+    expression = text_at(source.value, "spec", "expression")
+    if not expression or len(expression) > LONGEST_EXPRESSION:  # told by the shape
+        return
+    path = ("spec", "expression")
+    try:
+        compile_expression(expression)
+    except ExpressionError as error:
+        near = expression[error.offset :].partition("\n")[0][:_SHOWN]
+        where = f"at character {error.offset + 1}" + (f", before {near!r}" if near else "")
+        yield source.problem(path, "bad-expression", f"{where}: {error.message}", error.suggestion)
+
+
 DOCUMENT_RULES: Final[dict[str, Callable[[Source], Iterator[Problem]]]] = {
     "Component": component_problems,
     "Preset": preset_problems,
     "Project": project_problems,
     "Queue": queue_problems,
+    "Rule": rule_problems,
     "EnvironmentContract": contract_problems,
 }

@@ -75,6 +75,7 @@ _SHAPE: Final = (
     Told("bad-variable", "a variable's name was expected", "use letters, digits and '_'"),
     Told("bad-repository", "an image repository has another form", "use lower-case letters, digits and '/'"),
     Told("bad-pattern", "a parameter's pattern is no regular expression that can be used", "correct it"),
+    Told("bad-expression", "a rule's expression is no condition that can be used", "correct it at the place told"),
     Told("bad-parameter", "a parameter's value does not fit its type, pattern or choices", "give one that fits"),
     Told(
         "bad-criterion",

@@ -49,6 +49,14 @@ STATE: Final = (
         "wait, or ask that person: landbridge env resume {environment}",
     ),
     Reason(
+        "class-control",
+        "class-paused",
+        _NOT_NOW,
+        "<amount> of classes that take new work",
+        "class <class> paused[ with nodes <label>][ by <person>][: <reason>]",
+        "wait, or ask that person: landbridge env resume {environment} --class or --node-selector",
+    ),
+    Reason(
         "link",
         "control-lost",
         _NOT_NOW,

@@ -7,6 +7,7 @@ from landbridge.domain.constraints.proof import FAILED_CODE, STALE_CODE, UNKNOWN
 from landbridge.domain.reasons.amounts import AMOUNTS
 from landbridge.domain.reasons.base import Reason
 from landbridge.domain.reasons.data import DATA
+from landbridge.domain.reasons.operators import OPERATORS
 from landbridge.domain.reasons.state import STATE
 from landbridge.domain.reasons.who import WHO
 from landbridge.domain.violation import Kind, Violation
@@ -47,6 +48,7 @@ VIOLATIONS: Final[tuple[Reason, ...]] = (
     *DATA,
     *AMOUNTS,
     *STATE,
+    *OPERATORS,
     *(each for rule in PROVING for each in _evidence(rule)),
 )
 _BY_CODE: Final[Mapping[tuple[str, str], Reason]] = {(reason.rule, reason.code): reason for reason in VIOLATIONS}
@@ -54,10 +56,16 @@ _BY_CODE: Final[Mapping[tuple[str, str], Reason]] = {(reason.rule, reason.code):
 
 def reason_of(violation: Violation) -> Reason | None:
     """Return what is known of a violation's code; None for one of a later release."""
-    return _BY_CODE.get((violation.constraint, violation.reason))
+    return _BY_CODE.get((violation.constraint, _parts(violation)[0]))
 
 
 def next_step(violation: Violation, environment: str) -> str:
     """Return what to do about a violation; empty for a code of a later release."""
     reason = reason_of(violation)
-    return reason.next.format(environment=environment) if reason is not None else ""
+    return reason.next.format(environment=environment, name=_parts(violation)[1]) if reason is not None else ""
+
+
+def _parts(violation: Violation) -> tuple[str, str]:
+    """Return a code as the table has it, and the name of the operator's rule that it carries, if it carries one."""
+    code, colon, name = violation.reason.partition(":")
+    return (f"{code}:<name>", name) if colon else (code, "")

@@ -22,10 +22,14 @@ __all__ = [
     "CatalogueEntry",
     "Condition",
     "ContractVersion",
+    "ControlHold",
     "DecidedOperation",
     "Decision",
+    "DriftItem",
+    "EmergencyOverride",
     "EnvironmentContractChanged",
     "EnvironmentControl",
+    "EnvironmentDrift",
     "EnvironmentEvidence",
     "EnvironmentLink",
     "EnvironmentVerdict",
@@ -253,6 +257,17 @@ class EnvironmentLink(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     quarantined: int = 0
 
 
+class ControlHold(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A part of an environment that an operator has get no new work: a capability class, or all that nodes of a label
+    offer."""
+
+    capability_class: str = ""
+    node_selector: str = ""
+    reason: str = ""
+    by: str = ""
+    at: Moment | None = None
+
+
 class EnvironmentControl(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What an operator wants of an environment."""
 
@@ -262,6 +277,26 @@ class EnvironmentControl(msgspec.Struct, frozen=True, kw_only=True, rename="came
     reason: str = ""
     by: str = ""
     at: Moment
+    holds: tuple[ControlHold, ...] = ()
+
+
+class DriftItem(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One difference between what runs in an environment and what the record says."""
+
+    kind: str
+    operation: str
+    epoch: str = ""
+    wanted: str = ""
+    found: str = ""
+    since: Moment | None = None
+
+
+class EnvironmentDrift(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """All differences between what runs in an environment and what the record says; none once they are gone."""
+
+    environment: str
+    at: Moment
+    items: tuple[DriftItem, ...] = ()
 
 
 class OperationAccepted(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -383,6 +418,16 @@ class ScoreCard(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     measurements: tuple[Measured, ...] = ()
 
 
+class EmergencyOverride(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A named person placed an operation where the rules or its queue would not have."""
+
+    environment: str
+    by: str = ""
+    reason: str = ""
+    overridden: tuple[Violation, ...] = ()
+    waited: str = ""
+
+
 class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Why operations go where they go. Its id is a hash of the content without the time."""
 
@@ -393,6 +438,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     route: Route = Route.UNSPECIFIED
     ranked: tuple[ScoreCard, ...] = ()
     inputs: Mapping[str, str] = msgspec.field(default_factory=dict)
+    override: EmergencyOverride | None = None
 
 
 class DecidedOperation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -27,6 +27,8 @@ __all__ = [
     "Resolved",
     "SlotPhase",
     "SlotState",
+    "Survey",
+    "SurveyedSlot",
 ]
 
 
@@ -207,6 +209,25 @@ class SlotState(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     state: SlotPhase = SlotPhase.UNSPECIFIED
     grant_term: int = 0
     report: AttemptReport | None = None
+
+
+class SurveyedSlot(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One slot of a survey."""
+
+    operation: str
+    epoch: Epoch
+    over: bool = False
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What the environment holds just now, read uncached, told now and then so that the record can be compared with
+    it."""
+
+    incarnation: str
+    term: int = 0
+    at: Moment | None = None
+    complete: bool = False
+    slots: tuple[SurveyedSlot, ...] = ()
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -23,6 +23,7 @@ __all__ = [
     "LeaseGrant",
     "LeaseKind",
     "LeaseRequest",
+    "OverrideRequest",
     "PlacementRef",
     "PlanRequest",
     "QueryReply",
@@ -151,6 +152,17 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
 
     decision: str
     operation: str
+
+
+class OverrideRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One operation that waits is to be placed in a named environment, past its queue and its rules, asked of ranking
+    within the centre."""
+
+    operation: str
+    environment: str
+    by: str
+    reason: str = ""
+    dry_run: bool = False
 
 
 class AskReply(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -46,6 +46,12 @@ async def share(tx: Tx, names: Iterable[str]) -> dict[str, EnvironmentLease]:
     return {record[0]: _lease(record) for record in found}
 
 
+async def peek(tx: Tx, name: str) -> EnvironmentLease | None:
+    """Read an environment without a lock, for comparing."""
+    found = await tx.fetchrow(f"{_SELECT} where environment = $1", name)
+    return None if found is None else _lease(found)
+
+
 async def terms(tx: Tx, names: Iterable[str]) -> dict[str, int]:
     """Return the terms that environments hold by now."""
     found = await tx.fetch("select environment, held_term from environment where environment = any($1)", list(names))

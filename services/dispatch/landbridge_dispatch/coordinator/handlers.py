@@ -1,6 +1,7 @@
 """What the coordinator does with operations, reports and intents: read, load once, decide in order, finish."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -11,11 +12,12 @@ from landbridge.runtime import logs
 from landbridge.runtime.failures import PermanentFailure, TransientFailure
 from landbridge.schema.wire import request_v1
 from landbridge.store import Tx
-from landbridge_dispatch.coordinator import environments, quarantine, reading, wire
+from landbridge_dispatch.coordinator import drifting, environments, quarantine, reading, wire
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.inventory import take_inventory
 from landbridge_dispatch.coordinator.measures import alarms
 from landbridge_dispatch.coordinator.session import Session
+from landbridge_dispatch.coordinator.verdicts import Verdicts
 
 log = logs.get(__name__)
 
@@ -43,7 +45,7 @@ class OperationsHandler:
         _require_known(session, parsed)
         for _, content in parsed:
             if isinstance(content, wire.Decided):
-                _decide(session, content)
+                _decide(session, content, self._core.verdicts)
             elif isinstance(content, wire.Waiting):
                 _wait(session, content)
             elif isinstance(content, wire.Preempted):
@@ -121,15 +123,23 @@ def await_beginning(early: Iterable[Inbound]) -> None:
         raise TransientFailure(_LATER_S, "an operation is not known yet", offenders=later)
 
 
-def _decide(session: Session, decided: wire.Decided) -> None:
+def _decide(session: Session, decided: wire.Decided, verdicts: Verdicts) -> None:
     decision = decided.decision.id
     for placed in decided.operations:
         if session.state(placed.operation) is None:
             log.error("decided_for_unknown_operation", operation=placed.operation)
             continue
-        until = 0 if placed.valid_until is None else int(placed.valid_until.timestamp() * 1000)
+        until = _valid_until(decided.decision.at, placed, verdicts.holds_since(placed.environment))
         message = model.Decided(placed.round, placed.environment, decision, placed.contract_version, until)
         session.decide(placed.operation, message)
+
+
+def _valid_until(decided_at: datetime | None, placed: wire.Placed, held_since: datetime | None) -> int:
+    """Return until when a verdict holds, in milliseconds (0: always): not beyond a pause that it did not know of."""
+    until = placed.valid_until
+    if held_since is not None and decided_at is not None and decided_at <= held_since:
+        until = held_since if until is None else min(until, held_since)
+    return 0 if until is None else int(until.timestamp() * 1000)
 
 
 def _wait(session: Session, waiting: wire.Waiting) -> None:
@@ -158,7 +168,7 @@ class ReportsHandler:
         heads = [
             (subjects.environment_of(message.subject), head, raw)
             for message, content in parsed
-            if not isinstance(content, wire.Inventory)
+            if isinstance(content, list)
             for head, raw in content
         ]
         names = {subjects.environment_of(m.subject) for m, c in parsed if isinstance(c, wire.Inventory)}
@@ -171,8 +181,12 @@ class ReportsHandler:
             if isinstance(content, wire.Inventory):
                 await take_inventory(self._core, session, environment, content, message.body, leases, events)
                 continue
+            if isinstance(content, wire.Survey):
+                events += await drifting.take_survey(self._core, session, environment, content)
+                continue
             for head, raw in content:
                 _hear(session, environment, head, raw, terms.get(environment, 0))
+        events += await drifting.note_removed(self._core, session, heads)
         await quarantine.hear(session, heads, recovering=self._core.recovering)
         return [*await session.finish(), *events]
 
@@ -180,10 +194,13 @@ class ReportsHandler:
 Heads = list[tuple[wire.ReportHead, msgspec.Raw]]
 
 
-def _read_reports(message: Inbound) -> Heads | wire.Inventory:
+def _read_reports(message: Inbound) -> Heads | wire.Inventory | wire.Survey:
     try:
-        if subjects.token(message.subject, 4) == "inventory":
+        kind = subjects.token(message.subject, 4)
+        if kind == "inventory":
             return wire.read_inventory(message.body)
+        if kind == "survey":
+            return wire.read_survey(message.body)
         return [(wire.read_report(raw), raw) for raw in wire.read_reports(message.body).items]
     except msgspec.MsgspecError as error:
         raise PermanentFailure(f"not a report: {error}", offenders=[message.id]) from error

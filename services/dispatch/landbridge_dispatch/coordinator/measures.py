@@ -7,3 +7,4 @@ alarms = Counter("landbridge_ownership_alarms", "Contradictions between the cent
 claims = Counter("landbridge_claims", "Claims by answer: granted, or the reason of the refusal", ["answer"])
 links = Gauge("landbridge_environment_connected", "1 while the centre hears the environment", ["environment"])
 held = Gauge("landbridge_expiry_held", "1 while the centre suspects itself and releases nothing")
+drifting = Gauge("landbridge_environment_drift", "Differences between what runs there and the record", ["environment"])

@@ -112,14 +112,13 @@ class Requests:
     def _judge(self, session: Session, environment: str, ask: wire.ClaimRequest) -> wire.ClaimReply:
         granted: list[common.PlacementRef] = []
         refused: list[wire.ClaimRefusal] = []
-        stale = self._core.verdicts.stale
         for item in ask.items:
             state = session.state(item.operation)
             if state is None:
                 refused.append(wire.ClaimRefusal(operation=item.operation, epoch=item.epoch, reason="unknown"))
                 continue
             epoch = Epoch(item.epoch.generation, item.epoch.counter)
-            claim = model.Claim(environment, epoch, ask.term, stale(environment, state.contract_version))
+            claim = model.Claim(environment, epoch, ask.term, self._stale(environment, state))
             session.decide(item.operation, claim)
             answer = session.answers[item.operation, epoch]
             if isinstance(answer, model.Grant):
@@ -127,6 +126,16 @@ class Requests:
             else:
                 refused.append(wire.ClaimRefusal(operation=item.operation, epoch=item.epoch, reason=answer.reason))
         return wire.ClaimReply(term=ask.term, granted=tuple(granted), refused=tuple(refused))
+
+    def _stale(self, environment: str, state: model.OperationState) -> str:
+        """Say why the verdict behind an offer no longer holds; empty if it does."""
+        verdicts = self._core.verdicts
+        since = verdicts.holds_since(environment)
+        if since is not None and state.placement is model.PlacementState.OFFERED:
+            offered_at = state.due_at - self._core.timing.offer_ms
+            if offered_at <= since.timestamp() * 1000:
+                return "class-paused"  # perhaps another class than the one it needs: it is judged again
+        return verdicts.stale(environment, state.contract_version)
 
 
 def _lease_message(ask: wire.LeaseRequest) -> LeaseMessage:

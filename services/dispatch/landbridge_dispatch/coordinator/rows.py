@@ -93,8 +93,10 @@ select id, sha256, $3, $4, {", ".join(f"${number}::{kind}" for number, kind in e
 from unnest($1::uuid[], $2::bytea[]) as new (id, sha256)
 on conflict do nothing
 """  # noqa: S608
-_PEEK = f"{_SELECT} where environment = $1 and active order by id limit 10000"
+MOST_PEEKED = 10_000
+_PEEK = f"{_SELECT} where environment = $1 and active order by id limit {MOST_PEEKED}"
 _PEEK_ONE = f"{_SELECT} where id = $1::uuid"
+_PEEK_MANY = f"{_SELECT} where id = any($1::uuid[])"
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -150,6 +152,12 @@ async def peek(tx: Tx, operation: str) -> OperationState | None:
     """Read one operation without a lock, for showing."""
     record: Any = await tx.fetchrow(_PEEK_ONE, operation)
     return None if record is None else _to_row(record).state
+
+
+async def peek_many(tx: Tx, operations: Iterable[str]) -> list[OperationState]:
+    """Read operations without a lock, for comparing."""
+    records: Sequence[Any] = await tx.fetch(_PEEK_MANY, list(operations))
+    return [_to_row(record).state for record in records]
 
 
 def _rows(records: Sequence[Any]) -> dict[str, Row]:

@@ -37,8 +37,8 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
         stream=streams.REPORTS,
         durable="coordinator",
-        filters=tuple(subjects.report("*", kind) for kind in ("attempts", "inventory")),
-        types=("AttemptReports", "Inventory"),
+        filters=tuple(subjects.report("*", kind) for kind in ("attempts", "inventory", "survey")),
+        types=("AttemptReports", "Inventory", "Survey"),
         handler=lambda service: InGeneration(service.core, ReportsHandler(service.core)),
     ),
     Subscription(

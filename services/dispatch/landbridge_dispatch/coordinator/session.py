@@ -26,7 +26,7 @@ log = logs.get(__name__)
 
 Answer = model.Grant | model.RefuseClaim
 # What environments say may be anything: only what can be an id reaches Postgres.
-_is_id = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
+is_id = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
 class Session:
@@ -54,7 +54,7 @@ class Session:
 
     async def load(self, operations: Iterable[str]) -> None:
         """Read and lock operations that are not at hand yet; those that do not exist stay absent."""
-        wanted = sorted(name for name in set(operations).difference(self._rows) if _is_id(name))
+        wanted = sorted(name for name in set(operations).difference(self._rows) if is_id(name))
         if wanted:
             self._rows.update(await rows.load(self.tx, wanted))
 

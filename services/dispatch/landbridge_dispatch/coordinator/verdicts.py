@@ -28,21 +28,27 @@ class Verdicts:
 
     def __init__(self) -> None:
         self._versions: dict[str, frozenset[int]] = {}
+        self._standing: dict[str, frozenset[int]] = {}
         self._closed: dict[str, bool] = {}
+        self._held: dict[str, tuple[frozenset[tuple[str, str]], datetime]] = {}
         self._self_stop: dict[str, datetime] = {}
         self._quarantined: set[str] = set()
 
     def apply_contract(self, message: Inbound) -> None:
         changed = _contract.decode(message.body)
         name = subjects.environment_of(message.subject)
+        self._standing[name] = frozenset(v.version for v in changed.versions)
         if changed.versions:
             self._versions[name] = frozenset(v.version for v in changed.versions if v.phase in _TAKES_WORK)
         else:
             self._versions.pop(name, None)
 
     def apply_control(self, message: Inbound) -> None:
-        control = _control.decode(message.body)
-        self._closed[subjects.environment_of(message.subject)] = control.paused or control.draining
+        control, name = _control.decode(message.body), subjects.environment_of(message.subject)
+        self._closed[name] = control.paused or control.draining
+        holds = frozenset((hold.capability_class, hold.node_selector) for hold in control.holds)
+        before, since = self._held.get(name, (frozenset(), control.at))
+        self._held[name] = holds, since if holds <= before else control.at
 
     def apply_evidence(self, message: Inbound) -> None:
         name = subjects.environment_of(message.subject)
@@ -83,6 +89,18 @@ class Verdicts:
         if versions is not None and contract_version and contract_version not in versions:
             return "contract-changed"
         return ""
+
+    def standing(self, environment: str) -> frozenset[int] | None:
+        """Return the contract versions that are not over; None for an environment that is not known."""
+        return self._standing.get(environment)
+
+    def holds_since(self, environment: str) -> datetime | None:
+        """Return since when no further part of an environment is held off new work; None if none is.
+
+        What was decided before may be for that part: its verdict held until then.
+        """
+        holds, since = self._held.get(environment, (frozenset(), None))
+        return since if holds else None
 
     def self_stop_verified(self, environment: str, now: datetime) -> bool:
         """Whether the environment's verifier measured, and not too long ago, that work stops by itself there."""

@@ -60,6 +60,7 @@ class DecisionHead(msgspec.Struct, frozen=True, rename="camel"):
     """Of `Decision`."""
 
     id: str
+    at: datetime | None = None
 
 
 class Decided(msgspec.Struct, frozen=True, rename="camel"):
@@ -115,6 +116,23 @@ class Inventory(msgspec.Struct, frozen=True, rename="camel"):
     part: int = 1
     parts: int = 1
     slots: tuple[Slot, ...] = ()
+
+
+class SurveyedSlot(msgspec.Struct, frozen=True, rename="camel"):
+    """`SurveyedSlot`."""
+
+    operation: str
+    epoch: Epoch
+    over: bool = False
+
+
+class Survey(msgspec.Struct, frozen=True, rename="camel"):
+    """`Survey`."""
+
+    incarnation: str
+    term: int = 0
+    complete: bool = False
+    slots: tuple[SurveyedSlot, ...] = ()
 
 
 class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -216,4 +234,5 @@ read_decided = msgspec.json.Decoder(Decided).decode
 read_preempted = msgspec.json.Decoder(Preempted).decode
 read_reports = msgspec.json.Decoder(Reports).decode
 read_report = msgspec.json.Decoder(ReportHead).decode
+read_survey = msgspec.json.Decoder(Survey).decode
 read_inventory = msgspec.json.Decoder(Inventory).decode

@@ -6,6 +6,7 @@ slots, and is, in every new term, until the centre has settled it.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Final, TypeVar
 
 import msgspec
@@ -28,6 +29,8 @@ from landbridge.schema.wire.report_v1 import (
     EvidenceReports,
     Inventory,
     SlotState,
+    Survey,
+    SurveyedSlot,
 )
 from landbridge_dispatch.dispatcher.wire import attempt_report
 
@@ -35,6 +38,7 @@ log = logs.get(__name__)
 
 LIST_MAX: Final = 250
 LIST_BYTES: Final = 400_000
+MOST_SURVEYED: Final = 3_000
 MESSAGE_CHARS_MAX: Final = 2000
 RETRY_S: Final = 1.0
 FEW: Final = 4
@@ -133,6 +137,13 @@ class Reporter:
             for part, chunk in enumerate(chunks, 1)
         ]
         await self._store(messages)
+
+    async def publish_survey(self, at: datetime, slots: Sequence[SurveyedSlot]) -> None:
+        """Store what is here, as much as one message takes."""
+        listed = tuple(slots[:MOST_SURVEYED])
+        complete = len(listed) == len(slots)
+        survey = Survey(incarnation=self._incarnation, term=self.term, at=at, complete=complete, slots=listed)
+        await self._store([self._message("survey", "Survey", _encode(survey))])
 
     def _attempts(self, reports: Sequence[AttemptReport]) -> Outbound:
         body = _encode(AttemptReports(incarnation=self._incarnation, term=self.term, items=tuple(reports)))

@@ -41,7 +41,7 @@ from landbridge_dispatch.dispatcher.prober import Prober
 from landbridge_dispatch.dispatcher.queries import Queries
 from landbridge_dispatch.dispatcher.reporting import Reporter
 from landbridge_dispatch.dispatcher.settings import DispatcherSettings
-from landbridge_dispatch.dispatcher.shown import Watcher, restore, send_inventory
+from landbridge_dispatch.dispatcher.shown import Watcher, restore, send_inventory, survey
 from landbridge_dispatch.dispatcher.site import SiteDoor
 from landbridge_dispatch.dispatcher.storage import Storage
 from landbridge_dispatch.executors.bindings import load_bindings
@@ -215,10 +215,17 @@ class Dispatcher:
             "claimer": self.claimer.run(bus),
             "lease": self.lease.run(bus),
             "commands": commands.run(),
+            "survey": survey(
+                self.executor, self.reporter, self.lease.clock.now, self._may_speak, self.settings.survey_seconds
+            ),
         }
         if self.own is not None:
             work["own-broker"] = self.own.run()
         tasks += [group.create_task(each, name=name) for name, each in work.items()]
+
+    def _may_speak(self) -> bool:
+        """Whether the centre hears what is told now: no survey piles up while it does not."""
+        return self.bus is not None and self.bus.healthy() and self.lease.usable()
 
     async def _drain(self) -> None:
         log.info("draining")

@@ -23,3 +23,5 @@ class DispatcherSettings(Settings):
     site_replicas: int = Field(default=1, ge=1, le=5)
     bindings: Path | None = None
     """Default: bindings.yaml in the data directory."""
+    survey_seconds: float = Field(default=60, gt=0)
+    """How often the centre is told what is here, so that it can compare its record."""

@@ -1,10 +1,16 @@
 """What the executor shows: read at the start, watched while running, sent as an inventory when the centre asks."""
 
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
 from landbridge.domain.ownership import environment_model as own
 from landbridge.runtime import logs
+from landbridge.schema.wire.report_v1 import SurveyedSlot
 from landbridge_dispatch.dispatcher.desk import Desk, Item
 from landbridge_dispatch.dispatcher.reporting import Reporter
-from landbridge_dispatch.dispatcher.wire import ending, held_slot, slot_state
+from landbridge_dispatch.dispatcher.wire import ending, held_slot, slot_state, to_wire
 from landbridge_dispatch.executors.protocol import Executor, SlotKey, SlotView
 
 log = logs.get(__name__)
@@ -35,6 +41,29 @@ async def send_inventory(executor: Executor, reporter: Reporter, term: int) -> N
     views = await executor.inventory()
     await reporter.publish_inventory(term, [slot_state(view, term) for view in views])
     log.info("inventory_sent", term=term, slots=len(views))
+
+
+async def survey(
+    executor: Executor, reporter: Reporter, clock: Callable[[], datetime], may_speak: Callable[[], bool], every_s: float
+) -> None:
+    """Tell the centre now and then what is here, while it hears and nothing is out of order. Runs until cancelled."""
+    while True:
+        await asyncio.sleep(every_s)
+        if not may_speak():
+            continue
+        at = clock()
+        await reporter.flush()  # what has happened is told before what is left
+        views = await executor.inventory()
+        held = [held_slot(view) for view in views]
+        slots = [
+            SurveyedSlot(operation=view.operation, epoch=to_wire(view.epoch), over=slot.phase in _OVER)
+            for view, slot in zip(views, held, strict=True)
+            if slot.phase is not own.SlotPhase.EMPTY
+        ]
+        await reporter.publish_survey(at, slots)
+
+
+_OVER: Final = frozenset({own.SlotPhase.FINISHED, own.SlotPhase.TOMBSTONE})
 
 
 class Watcher:

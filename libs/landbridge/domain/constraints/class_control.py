@@ -1,0 +1,69 @@
+"""No operator holds new work off the classes that the operation would use."""
+
+from datetime import datetime
+
+from landbridge.domain.candidate import Candidate, Hold, Source
+from landbridge.domain.constraints.base import OK, Rule, Violations
+from landbridge.domain.contract import CPU, MEMORY, SCRATCH, OfferedClass, format_quantity
+from landbridge.domain.hardware import match_accelerator
+from landbridge.domain.requirements import Requirements
+from landbridge.domain.violation import Kind, Violation
+
+
+class ClassControl(Rule):
+    """Codes: `class-paused`.
+
+    Accelerators are those of the class that serves the request. Processors, memory and scratch space are missing only
+    if those of the classes that are not paused are too few.
+    """
+
+    name = "class-control"
+    fields = ("accelerator", "cpu", "memory", "scratch", "replicas")
+    reads = frozenset({Source.CONTRACT, Source.EVIDENCE, Source.CONTROL, Source.CATALOGUE})
+
+    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
+        if not candidate.held:
+            return OK
+        return (*self._accelerator(requirements, candidate), *self._compute(requirements, candidate))
+
+    def _accelerator(self, requirements: Requirements, candidate: Candidate) -> Violations:
+        need = requirements.accelerator
+        offer = match_accelerator(need, candidate).offer if need is not None else None
+        hold = candidate.held.get(offer.name) if offer is not None else None
+        if need is None or offer is None or hold is None:
+            return OK
+        return (self._violation(f"{need.count * requirements.replicas} {offer.name}", [(offer, hold)]),)
+
+    def _compute(self, requirements: Requirements, candidate: Candidate) -> Violations:
+        asked = ((CPU, requirements.cpu), (MEMORY, requirements.memory), (SCRATCH, requirements.scratch))
+        short: list[str] = []
+        paused: dict[str, tuple[OfferedClass, Hold]] = {}
+        for resource, each in asked:
+            amount = each * requirements.replicas
+            # What is not there at all is for other rules to say.
+            if not candidate.open.get(resource, 0) < amount <= candidate.proven.get(resource, 0):
+                continue
+            short.append(f"{format_quantity(resource, amount)} {resource}")
+            for name, hold in candidate.held.items():
+                offer = candidate.contract.classes[name]
+                if _amount(offer, resource):
+                    paused.setdefault(name, (offer, hold))
+        return (self._violation(" and ".join(short), list(paused.values())),) if short else OK
+
+    def _violation(self, wanted: str, paused: list[tuple[OfferedClass, Hold]]) -> Violation:
+        found = "; ".join(_told(offer, hold) for offer, hold in paused)
+        return Violation(self.name, "class-paused", Kind.NOT_NOW, f"{wanted} of classes that take new work", found)
+
+
+def _amount(offer: OfferedClass, resource: str) -> int | None:
+    if resource == CPU:
+        return offer.cpu
+    if resource == SCRATCH:
+        return offer.scratch
+    return None if offer.is_accelerator else offer.memory
+
+
+def _told(offer: OfferedClass, hold: Hold) -> str:
+    nodes = f" with nodes {hold.node_selector}" if hold.node_selector else ""
+    by = f" by {hold.by}" if hold.by else ""
+    return f"class {offer.name} paused{nodes}{by}" + (f": {hold.reason}" if hold.reason else "")
