@@ -17,6 +17,7 @@ from landbridge.cli import (
     operations,
     overriding,
     plan,
+    prices,
     queues,
     recover,
     render,
@@ -67,6 +68,7 @@ replay.add_to(app)
 decisions.add_to(app, environments.app)
 comparing.add_to(environments.app)
 discovering.add_to(environments.app)
+prices.add_to(environments.app)
 recover.add_to(app)
 simulate.add_to(app)
 app.add_typer(environments.app, name="env")

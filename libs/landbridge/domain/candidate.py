@@ -176,7 +176,8 @@ def _prices(contract: Contract) -> dict[str, Price]:
     for name, price in contract.cost.per_hour.items():
         offer = contract.classes.get(name)
         told = "paid for in advance" if price == 0 else f"{price:g} {contract.cost.currency} an hour"
-        source = f"{name}, {told}, contract version {contract.version}"
+        listed = f" ({contract.cost.source})" if contract.cost.source else ""
+        source = f"{name}, {told}{listed}, contract version {contract.version}"
         found[name] = Price(price, source, offer.cpu or 0 if offer is not None else 0)
     return found
 

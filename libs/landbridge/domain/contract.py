@@ -178,12 +178,13 @@ class OfferedLink:
 class Cost:
     """Prices. `per_hour` by class, for one accelerator or for one processor; absent or None means unknown.
 
-    A stated 0 is a price: capacity that was paid for in advance.
+    A stated 0 is a price: capacity that was paid for in advance. `source` is where the prices come from.
     """
 
     currency: str = ""
     per_hour: Mapping[str, float] = field(default_factory=dict)
     egress_per_gb: float | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ class _Cost(_Part, frozen=True):
     currency: str = ""
     per_hour: dict[str, float | None] = {}
     egress_per_gb: float | None = msgspec.field(name="egressPerGB", default=None)
+    source: str = ""
 
 
 class _Carbon(_Part, frozen=True):
@@ -200,7 +201,7 @@ def _offered_connection(name: str, item: _Connection) -> OfferedConnection:
 
 def _cost(item: _Cost) -> Cost:
     prices = {name: price for name, price in sorted(item.per_hour.items()) if price is not None}
-    return Cost(item.currency, prices, item.egress_per_gb)
+    return Cost(item.currency, prices, item.egress_per_gb, item.source)
 
 
 def _link(item: _Link) -> OfferedLink:

@@ -1361,6 +1361,8 @@ class CostModel(Document):
     per_hour: Annotated[Mapping[Name, Annotated[float, Field(ge=0)]], Field(max_length=200)] = Field(default_factory=dict)
     # Price of a gigabyte that leaves.
     egress_per_gb: Annotated[float, Field(ge=0)] | None = Field(default=None, alias="egressPerGB")
+    # Where the prices come from, such as a list with its date.
+    source: Annotated[str, Field(max_length=200)] = ""
 
 
 class Carbon(Document):
