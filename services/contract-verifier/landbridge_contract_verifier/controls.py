@@ -172,9 +172,9 @@ def _nothing_covered(name: str, hold: ControlHold, contracts: Sequence[Contract]
         hint = did_you_mean(hold.capability_class, known) or f"there are {', '.join(known) or 'none'}"
         return f"{name} offers no class {hold.capability_class!r}; {hint}"
     labels = sorted({f"{key}={value}" for offer in offers for key, value in offer.node_selector.items()})
+    named = f"names the nodes {', '.join(labels)}" if labels else "names no nodes"
     return (
-        f"no class of {name} is on nodes {hold.node_selector}: its contract names the nodes"
-        f" {', '.join(labels) or 'of no class'} (classes.<name>.via.nodeSelector)"
+        f"no class of {name} is on nodes {hold.node_selector}: its contract {named} (classes.<name>.via.nodeSelector)"
     )
 
 

@@ -54,7 +54,7 @@ STATE: Final = (
         _NOT_NOW,
         "<amount> of classes that take new work",
         "class <class> paused[ with nodes <label>][ by <person>][: <reason>]",
-        "wait, or ask that person: landbridge env resume {environment} --class or --node-selector",
+        "wait, or ask that person: landbridge env resume {environment} --class C, or --node-selector K=V",
     ),
     Reason(
         "link",
