@@ -42,6 +42,7 @@ schema: setup ## Write models, JSON Schema, reference pages and AsyncAPI anew fr
 	@$(RUN) tools/generate_asyncapi.py
 	@$(RUN) tools/generate_cli_reference.py
 	@$(RUN) tools/generate_reasons.py
+	@$(RUN) tools/generate_kubernetes_states.py
 	@$(RUN) tools/generate_rules.py
 	@$(RUN) tools/generate_nats_configurations.py
 
@@ -56,6 +57,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 	@$(RUN) tools/generate_asyncapi.py --check
 	@$(RUN) tools/generate_cli_reference.py --check
 	@$(RUN) tools/generate_reasons.py --check
+	@$(RUN) tools/generate_kubernetes_states.py --check
 	@$(RUN) tools/generate_rules.py --check
 	@$(RUN) tools/generate_nats_configurations.py --check
 

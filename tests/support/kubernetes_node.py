@@ -48,6 +48,10 @@ class Node:
     shell: str = "/bin/sh"
     accepts: bool = True
     """Whether new pods are started."""
+    limit: int = 1_000_000
+    """How many pods it starts in all."""
+    keeps_conditions: bool = False
+    """Whether conditions that others wrote stay at the end."""
     started: list[str] = field(default_factory=list)
     _running: dict[str, Running] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
@@ -75,9 +79,12 @@ class Node:
                 await self._follow(pod, running)
             elif meta.get("deletionTimestamp"):
                 self._gone(pod)
-            elif status.get("phase", "Pending") == "Pending" and meta["uid"] not in self._taken and self.accepts:
+            elif status.get("phase", "Pending") == "Pending" and self._takes(meta["uid"]):
                 self._taken.add(meta["uid"])
                 await self._start(pod)
+
+    def _takes(self, uid: str) -> bool:
+        return self.accepts and uid not in self._taken and len(self._taken) < self.limit
 
     # -- starting --------------------------------------------------------------------------------------------------
 
@@ -196,7 +203,11 @@ class Node:
         ended = {"exitCode": code, "reason": reason, "startedAt": began, "finishedAt": now(), "message": message}
         told = {
             "phase": "Succeeded" if code == 0 else "Failed",
-            "conditions": [condition("PodScheduled"), condition("Ready", "False", reason="PodCompleted")],
+            "conditions": [
+                *(current["status"].get("conditions") or () if self.keeps_conditions else ()),
+                condition("PodScheduled"),
+                condition("Ready", "False", reason="PodCompleted"),
+            ],
             "containerStatuses": [{**status, "ready": False, "state": {"terminated": ended}}],
         }
         self.cluster.set_pod_status(running.name, told, namespace=running.namespace)

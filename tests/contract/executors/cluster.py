@@ -10,12 +10,13 @@ from typing import Any
 import yaml
 
 from contract.executors.harness import ProcessHarness, write_bindings
-from landbridge_dispatch.executors.kubernetes import names
+from landbridge_dispatch.executors.kubernetes import names, permissions
 from landbridge_dispatch.executors.protocol import Executor, SlotKey
 from support.kubernetes import FakeCluster, fake_cluster
 from support.kubernetes_node import Node
 
 NAMESPACE = "lb-retail-eu"
+SYSTEM, DISPATCHER = "landbridge-system", "landbridge-dispatcher"
 CLAIMS = ("events", "models", "checkpoints")
 
 
@@ -58,7 +59,7 @@ class KubernetesHarness(ProcessHarness):
                     **{name: self._connection(name) for name in CLAIMS},
                 },
             )
-            self._write_kubeconfig(cluster.url)
+            self._write_kubeconfig(cluster.url, self._token())
             for name in CLAIMS:
                 claim: dict[str, Any] = {"metadata": {"name": f"{name}-data"}, "spec": {}}
                 cluster.put("persistentvolumeclaims", claim, namespace=NAMESPACE)
@@ -76,13 +77,35 @@ class KubernetesHarness(ProcessHarness):
         access = "read-only" if name == "events" else "read-write"
         return {"directory": f"data/{name}", "access": access, "options": {"claim": f"{name}-data"}}
 
-    def _write_kubeconfig(self, url: str) -> None:
+    def _token(self) -> str:
+        """The token of a service account that may do what the executor's list of permissions says, and nothing else."""
+        cluster = self.cluster
+        cluster.namespace(SYSTEM)
+        cluster.put("serviceaccounts", {"metadata": {"name": DISPATCHER}}, namespace=SYSTEM)
+        subject = {"kind": "ServiceAccount", "name": DISPATCHER, "namespace": SYSTEM}
+        for kind, listed, namespace in (
+            ("Role", permissions.NAMESPACED, NAMESPACE),
+            ("ClusterRole", permissions.CLUSTER, ""),
+        ):
+            rules = [
+                {"apiGroups": [rule.api_group], "resources": [rule.resource], "verbs": list(rule.verbs)}
+                for rule in listed
+            ]
+            plural = kind.lower() + "s"
+            cluster.put(plural, {"metadata": {"name": DISPATCHER}, "rules": rules}, namespace=namespace)
+            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": DISPATCHER}
+            binding = {"metadata": {"name": DISPATCHER}, "roleRef": reference, "subjects": [subject]}
+            cluster.put(f"{kind.lower()}bindings", binding, namespace=namespace)
+        issued = cluster.api.access.issue(SYSTEM, DISPATCHER, {"spec": {"expirationSeconds": 7200}})
+        return str(issued["status"]["token"])
+
+    def _write_kubeconfig(self, url: str, token: str) -> None:
         named = {"name": "fake"}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{**named, "cluster": {"server": url}}],
-            "users": [{**named, "user": {}}],
+            "users": [{**named, "user": {"token": token}}],
             "contexts": [{**named, "context": {"cluster": "fake", "user": "fake"}}],
             "current-context": "fake",
         }

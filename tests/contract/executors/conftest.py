@@ -66,6 +66,21 @@ def strays(home: Path) -> list[int]:
 
 
 @pytest.fixture
+async def kubernetes(tmp_path: Path) -> AsyncIterator[KubernetesHarness]:
+    """The executor for clusters alone, for what only a cluster can do."""
+    harness = KubernetesHarness(tmp_path / "site")
+    async for _ in opened(harness):
+        yield harness
+
+
+@pytest.fixture
+async def cluster_watcher(kubernetes: KubernetesHarness) -> AsyncIterator[Watcher]:
+    watching = Watcher(kubernetes.executor)
+    yield watching
+    await watching.close()
+
+
+@pytest.fixture
 async def watcher(harness: Harness) -> AsyncIterator[Watcher]:
     watching = Watcher(harness.executor)
     yield watching
