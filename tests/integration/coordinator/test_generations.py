@@ -21,6 +21,10 @@ from .test_operators import ask, back
 
 _AT_ONCE_S = 0.5
 _ROUNDS = 6
+_WAITING = """
+select count(*) from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock' and query like '%from centre for update%'
+"""
 
 
 @pytest.fixture
@@ -73,6 +77,33 @@ async def test_of_two_that_begin_at_once_one_begins(two: list[CoordinatorService
     assert sorted(begun) == [False, True]
     assert await dispatch_db.fetchval("select generation from centre") == 2
     assert [service.core.generation for service in two] == [2, 2]
+
+
+async def test_a_recovery_does_not_end_before_it_sees_what_another_replica_begins_for_it(
+    two: list[CoordinatorService], stage: Stage, dispatch_db: Database
+) -> None:
+    one, other = (service.core for service in two)
+    site = await ScriptedEnvironment(stage, "a").join()
+    assert await begin_generation(one, 2)
+
+    async def it_waits() -> bool:
+        return bool(await dispatch_db.fetchval(_WAITING))
+
+    async with other.database.transaction() as tx:
+        await other.stand(tx)
+        assert await other.recovers(tx)
+        # Its operation would be read by nobody, and wait for the end of a recovery that is over.
+        showing = asyncio.create_task((await back(stage, site)).show())
+        await wait_until(it_waits, "the end of the recovery waits", timeout_s=20)
+        assert await tx.fetchval("select recovering from centre")
+    await asyncio.wait_for(showing, 20)
+
+    async def over() -> bool:
+        async with other.database.transaction() as tx:
+            await other.stand(tx)
+            return not await other.recovers(tx)
+
+    await wait_until(over, "the recovery has ended", timeout_s=20)
 
 
 async def test_recovery_beside_another_replica_adopts_what_runs_and_places_nothing_twice(

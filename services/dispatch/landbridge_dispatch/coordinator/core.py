@@ -79,6 +79,13 @@ class Core:
         """
         self._take_over(await tx.fetchrow(_STAND, _GENERATION_LOCK, alone))
 
+    async def recovers(self, tx: Tx) -> bool:
+        """Tell whether the centre recovers; if it does, it goes on doing so to the end of `tx`.
+
+        For who begins an operation that the end of the recovery has to see: it waits until that is committed.
+        """
+        return self.recovering and bool(await tx.fetchval("select recovering from centre for share"))
+
     async def follow_centre(self) -> None:
         """Keep up with a generation that another replica begins. Runs until cancelled."""
         while True:

@@ -40,8 +40,7 @@ class OperationsHandler:
         parsed = [(message, _read(message)) for message in batch]
         session = self._core.session(tx)
         await session.load(name for _, content in parsed for name in _operations(content))
-        held = await self._held(tx, parsed)
-        self._begin(session, parsed, held)
+        self._begin(session, parsed, await self._held(tx, parsed))
         _require_known(session, parsed)
         for _, content in parsed:
             if isinstance(content, wire.Decided):
@@ -53,11 +52,14 @@ class OperationsHandler:
         return await session.finish()
 
     async def _held(self, tx: Tx, parsed: Iterable[tuple[Inbound, Parsed]]) -> set[str]:
-        """Return the new operations of which an environment holds work that nobody has decided about."""
-        if not self._core.verdicts.any_quarantined:
-            return set()
+        """Return the new operations that must not be placed before somebody has seen or decided: they may run already.
+
+        While the centre recovers these are all; else those of which an environment holds work nobody has decided about.
+        """
         new = [content.operation for _, content in parsed if isinstance(content, wire.Accepted)]
-        return await quarantine.undecided(tx, new) if new else set()
+        if new and await self._core.recovers(tx):
+            return set(new)
+        return await quarantine.undecided(tx, new) if new and self._core.verdicts.any_quarantined else set()
 
     def _begin(self, session: Session, parsed: Iterable[tuple[Inbound, Parsed]], held: set[str]) -> None:
         core = self._core
@@ -77,8 +79,7 @@ class OperationsHandler:
                 retries=declared.retries,
                 queue_timeout_ms=declared.queue_timeout_ms,
                 generation=core.generation,
-                # What may already run somewhere is not placed before somebody has seen or decided.
-                recovering=core.recovering or content.operation in held,
+                recovering=content.operation in held,
                 start_within_ms=declared.start_within_ms,
             )
             session.accept(accepted, specification)

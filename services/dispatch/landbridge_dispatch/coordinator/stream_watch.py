@@ -24,10 +24,13 @@ log = logs.get(__name__)
 
 _WITHIN_S: Final = 3.0
 _STREAM_NOT_FOUND: Final = 10059
-_SEEN: Final = "select stream_created, stream_last, stream_lost_at is not null from centre for update"
+_SEEN: Final = "select stream_created, stream_last, stream_lost_at is not null from centre"
+# Of two replicas the second compared with what the first has meanwhile gone beyond: it looks again the next time.
 _NOTE: Final = """
-update centre set stream_created = $1, stream_last = $2,
-    stream_lost_at = case when $3 then coalesce(stream_lost_at, now()) else stream_lost_at end
+update centre set stream_created = $1, stream_last = $2 where stream_created = $3 and stream_last = $4
+"""
+_NOTE_LOSS: Final = """
+update centre set stream_created = $1, stream_last = $2, stream_lost_at = coalesce(stream_lost_at, now())
 """
 
 
@@ -49,20 +52,21 @@ async def look(service: "CoordinatorService") -> None:
     """Compare the stream with what was seen of it before. Raises StoreError."""
     if not service.bus.healthy():
         return
-    async with service.database.transaction() as tx:
-        # Behind the row's lock: of two replicas none may compare with what the other has not seen yet.
-        row = await tx.fetchrow(_SEEN)
-        # Before the question: what is stored later may not be in the answer.
-        stored = service.bus.stored.get(streams.OPERATIONS, 0)
-        now = await last_message(service)
-        if row is None or now is None:
-            return
-        before_created, before_last, known = row
-        created, last = now
-        expected = max(before_last, stored)
-        lost = last < expected or (before_last > 0 and created != before_created)
-        if lost or (created, last) != (before_created, before_last):
-            await tx.execute(_NOTE, created, last, lost)
+    row = await service.database.fetchrow(_SEEN)
+    # Before the question: what is stored later may not be in the answer. Nothing is locked while it is asked.
+    stored = service.bus.stored.get(streams.OPERATIONS, 0)
+    now = await last_message(service)
+    if row is None or now is None:
+        return
+    before_created, before_last, known = row
+    created, last = now
+    expected = max(before_last, stored)
+    lost = last < expected or (before_last > 0 and created != before_created)
+    if lost:
+        # Whatever another replica saw meanwhile: what was stored before the question is gone.
+        await service.database.execute(_NOTE_LOSS, created, last)
+    elif now != (before_created, before_last):
+        await service.database.execute(_NOTE, created, last, before_created, before_last)
     if not lost:
         return
     service.bus.stored[streams.OPERATIONS] = last
