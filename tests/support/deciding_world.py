@@ -107,8 +107,15 @@ class World:
             await self.evidence(name)
         await self.link(name)
 
-    async def evidence(self, name: str = "onprem-a", *, failing: Iterable[str] = (), lasts: timedelta = LASTS) -> None:
-        """Everything that is claimed is proven, but for what is failing, claimed or not."""
+    async def evidence(
+        self,
+        name: str = "onprem-a",
+        *,
+        failing: Iterable[str] = (),
+        lasts: timedelta = LASTS,
+        measured: Iterable[report_v1.Evidence] = (),
+    ) -> None:
+        """Everything that is claimed is proven, but for what is failing, claimed or not; and what is `measured`."""
         from landbridge.domain.contract_document import parse_contract
 
         failed = set(failing)
@@ -129,6 +136,7 @@ class World:
             for claim in [*probed, *sorted(failed.difference(probed))]
         )
         version = self._contracts[name]["metadata"]["version"]
+        items = (*items, *measured)
         event = event_v1.EnvironmentEvidence(environment=name, at=now(), contract_version=version, items=items)
         await self.publish(subjects.environment("evidence", name), "x", event)
 

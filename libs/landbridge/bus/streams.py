@@ -104,7 +104,9 @@ DURABLES: Final[tuple[DurableSpec, ...]] = (
     DurableSpec(OPERATIONS, "ranking", _events("assessed", "freed", "requeued", *TERMINAL)),
     DurableSpec(OPERATIONS, "coordinator", _events("accepted", "waiting", "decided", "preempted")),
     DurableSpec(INTENTS, "coordinator", (subjects.intent("cancel", "*"),)),
-    DurableSpec(REPORTS, "coordinator", tuple(subjects.report("*", kind) for kind in ("attempts", "inventory", "survey"))),
+    DurableSpec(
+        REPORTS, "coordinator", tuple(subjects.report("*", kind) for kind in ("attempts", "inventory", "survey"))
+    ),
     DurableSpec(
         INTENTS, "contract-verifier", tuple(subjects.intent(kind, "*") for kind in ("contract", "control", "remove"))
     ),

@@ -254,7 +254,7 @@ def _sources(sources: Mapping[str, str]) -> str:
     """Return where measurements come from: once if it is the same everywhere, else by environment."""
     if len(set(sources.values())) <= 1:
         return next(iter(sources.values()), "")
-    return "\n".join(f"{environment}: {source}" for environment, source in sources.items())
+    return ";\n".join(f"{environment}: {source}" for environment, source in sources.items())
 
 
 def _measured(each: Mapping[str, Any]) -> str:

@@ -13,10 +13,11 @@ NETWORK = "boundaries.network"
 ADMISSION = "boundaries.admission"
 TENANCY = "boundaries.tenancy"
 CONTROL_PLANE = "boundaries.controlPlane"
+CARBON = "carbon.intensity"  # grams of CO2 equivalent per kWh now, as the environment's own source tells it
 SELF_STOP = "lifecycle.self-stop"  # a canary with a cut lease stopped itself in time (DESIGN 6)
 
-# Claims about one thing, which matter only to operations that rely on it.
-SPECIFIC = ("classes.", "connections.", "storage.", "links.")
+# Claims about one thing, which matter only to operations that rely on it, or to none.
+SPECIFIC = ("classes.", "connections.", "storage.", "links.", "carbon.")
 
 
 def capability_class(name: str) -> str:

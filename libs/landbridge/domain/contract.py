@@ -207,6 +207,7 @@ class Contract:
     accepts: Accepts
     grams_per_kwh: float | None = None
     carbon_source: str = ""
+    carbon_measured: bool = False
     availability: float | None = None
     start_within_ms: int | None = None
     support_ends: datetime | None = None

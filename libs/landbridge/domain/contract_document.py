@@ -75,6 +75,7 @@ class _Cost(_Part, frozen=True):
 class _Carbon(_Part, frozen=True):
     grams_per_kwh: float | None = msgspec.field(name="gramsPerKWh", default=None)
     source: str = ""
+    measured: bool = False
 
 
 class _Link(_Part, frozen=True):
@@ -153,6 +154,7 @@ def parse_contract(document: bytes | Mapping[str, Any]) -> Contract:
         accepts=spec.accepts,
         grams_per_kwh=spec.carbon.grams_per_kwh,
         carbon_source=spec.carbon.source,
+        carbon_measured=spec.carbon.measured,
         availability=float(units.parse_percentage(availability) / Decimal(100)) if availability else None,
         start_within_ms=_optional(spec.objectives.start_within, units.parse_duration),
         support_ends=_day_after(spec.support.until),

@@ -9,6 +9,7 @@ connection    `connection`, `type`, `access`; reach it as workloads do, read and
 storage       `storage`; provision, write, read
 link          `environment`; measure bandwidth and latency to another environment
 boundary      `boundary`, `expect` = allowed | refused; something that must be let through, or must be refused
+carbon        read the carbon intensity of now from the site's source; `proven` is grams per kWh
 self-stop     cut the lease of a canary and measure whether it stops itself in time
 """
 
@@ -22,6 +23,7 @@ STORAGE: Final = "storage"
 LINK: Final = "link"
 BOUNDARY: Final = "boundary"
 SELF_STOP: Final = "self-stop"
+CARBON: Final = "carbon"
 
 ALLOWED: Final = "allowed"
 REFUSED: Final = "refused"

@@ -1372,6 +1372,9 @@ class Carbon(Document):
     grams_per_kwh: Annotated[float, Field(ge=0)] | None = Field(default=None, alias="gramsPerKWh")
     # Where the number comes from.
     source: Annotated[str, Field(max_length=200)] = ""
+    # Whether the environment reads the intensity of now itself, from the source that its bindings name. Then only
+    # that counts, and it is unknown while there is no reading that is fresh.
+    measured: bool = False
 
 
 class LinkClaim(Document):

@@ -32,6 +32,8 @@ _BOUNDARY_CLAIM: Final = {
 }
 # A managed endpoint cannot stop by itself; its work counts as `continue`.
 _NO_SELF_STOP: Final = frozenset({"managed-endpoint"})
+# What these find decides where work should run, not whether it may.
+_MEASURED: Final = frozenset({probe_kinds.LINK, probe_kinds.CARBON})
 # An environment may claim hundreds of connections; their probes are spread over more time rather than run at once.
 _CONNECTIONS_PER_PERIOD: Final = 50
 
@@ -46,6 +48,7 @@ class Periods:
     boundary_s: int = 60
     link_s: int = 300
     self_stop_s: int = 600
+    carbon_s: int = 300
     missed_until_expiry: int = 3
 
 
@@ -76,8 +79,8 @@ def united(plans: Iterable[Sequence[Probe]]) -> tuple[Probe, ...]:
 
 
 def required(probes: Sequence[Probe]) -> tuple[Probe, ...]:
-    """Return the probes that a new version must pass before it takes work: all but measurements of links."""
-    return tuple(probe for probe in probes if probe.kind != probe_kinds.LINK)
+    """Return the probes that a new version must pass before it takes work: all but what is only measured."""
+    return tuple(probe for probe in probes if probe.kind not in _MEASURED)
 
 
 def _content(probe: Probe) -> bytes:
@@ -112,6 +115,8 @@ def _drafts(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
         yield _Draft(claims.storage(name), probe_kinds.STORAGE, offer, periods.capacity_s, 30, {"storage": name})
     for name, offer in _items(spec, "links"):
         yield _Draft(claims.link(name), probe_kinds.LINK, offer, periods.link_s, 60, {"environment": name})
+    if (spec.get("carbon") or {}).get("measured"):
+        yield _Draft(claims.CARBON, probe_kinds.CARBON, spec["carbon"], periods.carbon_s, 30, {})
     yield from _boundaries(spec, executor, periods)
 
 

@@ -21,6 +21,7 @@ class VerifierSettings(Settings):
     probe_boundary_seconds: int = Field(default=60, ge=1)
     probe_link_seconds: int = Field(default=300, ge=1)
     probe_self_stop_seconds: int = Field(default=600, ge=1)
+    probe_carbon_seconds: int = Field(default=300, ge=1)
     probe_missed_until_expiry: int = Field(default=3, ge=1)
     canary_seconds: int = Field(default=900, ge=1)
     retiring_seconds: int = Field(default=300, ge=0)
@@ -34,6 +35,7 @@ class VerifierSettings(Settings):
             boundary_s=self.probe_boundary_seconds,
             link_s=self.probe_link_seconds,
             self_stop_s=self.probe_self_stop_seconds,
+            carbon_s=self.probe_carbon_seconds,
             missed_until_expiry=self.probe_missed_until_expiry,
         )
 

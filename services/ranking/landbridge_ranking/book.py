@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from landbridge.domain import claims
 from landbridge.domain.candidate import Candidate
+from landbridge.domain.carbon import Reading, reading_of
 from landbridge.domain.catalogue import Policy, Queue
 from landbridge.domain.eligibility_index import EligibilityIndex
 from landbridge.domain.ledger import demand
@@ -89,6 +91,15 @@ class Book:
 
     def observe(self, observed: dict[str, Observed]) -> None:
         self.rankings.observe(observed)
+
+    def carbon(self, now: datetime) -> dict[str, Reading]:
+        """Return the carbon intensity of environments whose own source tells it, where that is fresh."""
+        found = {}
+        for name, versions in self.view.candidates.items():
+            reading = reading_of(versions[0].evidence.get(claims.CARBON), now) if versions else None
+            if reading is not None:
+                found[name] = reading
+        return found
 
     def take(self, raw: bytes) -> tuple[str, bool]:
         """Take on an assessment unless a newer one is known; return its class and whether it was taken on."""

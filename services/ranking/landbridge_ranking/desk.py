@@ -131,10 +131,10 @@ class Desk:
         """Take on what changed in the view and in what is observed."""
         self.book.settle()
         view, admission = self.book.view, self.admission
-        if self.observations.due(now, busy=bool(len(admission.ledger) or self.waiting)):
+        if self.observations.due(now):
             self.observed_anew = True
             waits = backlogs(admission, view.capacity(), self.observations.lasted, now)
-            self.book.observe(self.observations.snapshot(now, waits))
+            self.book.observe(self.observations.snapshot(now, waits, self.book.carbon(now)))
         shape = (view.shape_revision, self.book.rankings.version)
         if self._seen == view.revision and self._shape == shape:
             return

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from landbridge.domain.backlog import Backlog
+from landbridge.domain.carbon import Reading
 from landbridge.domain.preferences import Observed
 from landbridge.domain.units import two_digits
 from landbridge_ranking.run_times import Run, RunTimes
@@ -17,9 +18,8 @@ ATTEMPTS: Final = 50
 ENDS: Final = 50
 # Rankings follow what is observed, and every decision names what it followed: not more often than this.
 SNAPSHOT_EVERY: Final = timedelta(seconds=10)
-# So often it is looked whether something has become too old to count.
-FORGET_EVERY: Final = timedelta(hours=1)
 NO_BACKLOGS: Final[Mapping[str, Backlog]] = {}
+NO_READINGS: Final[Mapping[str, Reading]] = {}
 # Reasons of the coordinator that are the environment's doing, not the workload's.
 FAULTS: Final = frozenset(
     {
@@ -87,25 +87,28 @@ class Observations:
         """How long the last operations held their places, in seconds, by environment and queue."""
         return {place: tuple(values) for place, values in self._lasted.items()}
 
-    def due(self, now: datetime, *, busy: bool = False) -> bool:
-        """Tell whether it is time for a new snapshot; `busy`: something runs or waits, so time alone changes it."""
-        if self._taken_at is None:
-            return busy or bool(self._changed)
-        return now - self._taken_at >= (SNAPSHOT_EVERY if busy or self._changed else FORGET_EVERY)
+    def due(self, now: datetime) -> bool:
+        """Tell whether it is time for a new snapshot: time alone changes what is expected, and what has expired."""
+        return self._taken_at is None or now - self._taken_at >= SNAPSHOT_EVERY
 
-    def snapshot(self, now: datetime, backlogs: Mapping[str, Backlog] = NO_BACKLOGS) -> dict[str, Observed]:
+    def snapshot(
+        self,
+        now: datetime,
+        backlogs: Mapping[str, Backlog] = NO_BACKLOGS,
+        carbon: Mapping[str, Reading] = NO_READINGS,
+    ) -> dict[str, Observed]:
         """Return what is observed now, with what runs and waits, rounded so that noise makes no difference."""
         self._taken_at = now
         self._unkept |= self._changed
         self._changed.clear()
-        names = sorted({*self._delays, *self._failures, *self._runs, *backlogs})
-        return {name: self._observed(name, now, backlogs.get(name)) for name in names}
+        names = sorted({*self._delays, *self._failures, *self._runs, *backlogs, *carbon})
+        return {name: self._observed(name, now, backlogs.get(name), carbon.get(name)) for name in names}
 
-    def _observed(self, name: str, now: datetime, backlog: Backlog | None) -> Observed:
+    def _observed(self, name: str, now: datetime, backlog: Backlog | None, carbon: Reading | None) -> Observed:
         delays, failures = self._delays.get(name, ()), self._failures.get(name, ())
         mean = sum(delays) / len(delays) if delays else 0.0
         runs = self._runs[name].snapshot(now) if name in self._runs else {}
-        return Observed(len(delays), two_digits(mean), len(failures), sum(failures), runs, backlog)
+        return Observed(len(delays), two_digits(mean), len(failures), sum(failures), runs, backlog, carbon)
 
     def dump(self) -> dict[str, bytes]:
         """Return the windows of environments that changed since the last time, to be kept."""

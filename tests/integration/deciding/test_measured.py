@@ -1,13 +1,15 @@
 """What is seen of environments decides: how fast a component ran there, how long what is placed there will last."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from integration.deciding.test_plans import planned, until_known
 from landbridge.bus.connection import Bus
+from landbridge.domain import claims
+from landbridge.schema.wire.report_v1 import Evidence, EvidenceResult
 from landbridge.store import Database
 from landbridge_eligibility.service import EligibilityService
 from landbridge_ranking import observing
@@ -60,6 +62,19 @@ async def until_measured(bus: Bus, environments: Sequence[str]) -> dict[str, Any
 
     await wait_until(known, f"performance of {environments} is known")
     return answer
+
+
+def intensity(grams: float, at: datetime, expires: datetime) -> Evidence:
+    """A reading of an environment's own source."""
+    return Evidence(
+        claim=claims.CARBON,
+        result=EvidenceResult.PROVEN,
+        at=at,
+        expires=expires,
+        probe="carbon.intensity@1",
+        subject="carbon source grid",
+        proven=grams,
+    )
 
 
 async def test_where_the_same_component_ran_faster_is_where_it_goes(
@@ -142,3 +157,38 @@ async def test_a_line_is_predicted_by_what_it_is_expected_to_last(world: World, 
     forecast = found["forecast"]
     assert forecast["startDelay"]["seconds"] == 60.0
     assert forecast["start"]["seconds"] == pytest.approx(forecast["admission"]["seconds"] + 60.0)
+
+
+async def test_the_greenest_by_its_own_source_until_that_is_silent_for_too_long(
+    world: World, deciders: Deciders, bus: Bus
+) -> None:
+    await world.document("queue", "training")
+    await world.document("policy", "greenest", preferences={"carbon": 1})
+    await world.environment("coal", carbon={"gramsPerKWh": 900})
+    await world.environment("solar", carbon={"measured": True, "gramsPerKWh": 20})
+    await until_known(deciders[1], "coal", "solar")
+
+    async def place(at: datetime, lasts: timedelta, *, fresh: bool) -> tuple[str, str]:
+        told = intensity(30.0, at, at + lasts)
+        await world.evidence("solar", measured=[told])
+
+        def known() -> bool:
+            deciders[1].book.settle()
+            piece = deciders[1].book.view.candidates["solar"][0].evidence.get(claims.CARBON)
+            found = bool(deciders[1].book.carbon(datetime.now(UTC)))
+            return piece is not None and abs(piece.expires - told.expires) < timedelta(seconds=1) and found is fresh
+
+        await wait_until(known, "ranking has read the evidence")
+        [operation] = await world.accept()
+        await world.until_placed([operation])
+        [event] = [event for event in world.events("decided") if event.operations[0].operation == operation]
+        card = next(card for card in event.decision.ranked if card.environment == "solar")
+        return world.placed()[operation], next(m.source for m in card.measurements if m.preference == "carbon")
+
+    now = datetime.now(UTC)
+    where, source = await place(now, timedelta(minutes=20), fresh=True)
+    assert where == "solar"
+    assert source.startswith("carbon source grid, read 20")
+    where, source = await place(now - timedelta(minutes=30), timedelta(minutes=20), fresh=False)
+    assert where == "coal", "what it stated for good is not of now"
+    assert source == "no fresh reading, and contract version 1 states no other"

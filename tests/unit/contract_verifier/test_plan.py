@@ -47,6 +47,16 @@ def test_every_claim_has_a_probe() -> None:
     }
 
 
+def test_a_measured_carbon_intensity_is_read_and_does_not_decide_whether_work_is_taken() -> None:
+    planned = plan({**SPEC, "carbon": {"measured": True}}, 2, PERIODS)
+    [probe] = [probe for probe in planned if probe.claim == claims.CARBON]
+    assert (probe.name, probe.kind, probe.period_seconds) == ("carbon.intensity@2", probe_kinds.CARBON, 300)
+    assert probe not in required(planned)
+    assert claims.general_claims([claims.CARBON]) == (claims.RUNTIME,)
+    stated = plan({**SPEC, "carbon": {"gramsPerKWh": 300}}, 2, PERIODS)
+    assert claims.CARBON not in {probe.claim for probe in stated}
+
+
 def test_a_boundary_is_probed_from_both_sides() -> None:
     names = [probe.name for probe in plan(SPEC, 3, PERIODS) if probe.claim == claims.NETWORK]
     assert names == ["boundaries.network.allowed@3", "boundaries.network.refused@3"]

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from landbridge.domain.backlog import Ahead, Backlog, Line, Step
+from landbridge.domain.carbon import Reading
 from landbridge.domain.preferences import Observed
 from landbridge.domain.runs import Ran
 
@@ -44,4 +45,5 @@ def observations(draw: st.DrawFn) -> Observed:
         failures=draw(st.integers(0, 6)),
         runs=draw(st.dictionaries(st.sampled_from(RUN_KEYS), ran, max_size=2)),
         backlog=draw(st.none() | BACKLOGS),
+        carbon=draw(st.none() | st.builds(Reading, st.floats(0, 900), st.just("carbon source file"))),
     )

@@ -12,7 +12,7 @@ from landbridge.domain.preferences import NOTHING_OBSERVED
 from landbridge.domain.preferences.cost import Cost
 from landbridge.domain.prices import PriceList, cost_section, read_prices
 from landbridge.domain.prices.section import as_number
-from landbridge.domain.prices.table import MOST_BYTES
+from landbridge.domain.tables import MOST_BYTES
 from support.deciding import an_environment, an_operation
 
 FILES = Path(__file__).parents[2] / "fixtures" / "prices"
@@ -72,7 +72,7 @@ def test_everything_that_is_wrong_is_told_at_once_with_its_line_and_what_to_do()
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"", "x: expected a price list, found an empty file"),
+        (b"", "x: expected rows, found an empty file"),
         (b"class,unit,curency,rate,source\n", 'x:1: unknown column "curency"; did you mean "currency"?'),
         (b"class,unit\n", 'x:1: column "currency" is missing; the first line names the columns'),
         (b"class,class,unit,currency,rate,source\n", "x:1: class: found 2 columns of this name; keep one"),

@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from landbridge.domain.backlog import Backlog
 from landbridge.domain.candidate import Candidate
+from landbridge.domain.carbon import Reading
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.runs import Ran
 
@@ -23,7 +24,8 @@ class Observed(NamedTuple):
     """What was seen of an environment's recent work. `start_delay_s` is seconds from decision to start, on average.
 
     `failures` are attempts that the environment, not the workload, let down. `runs` tells by `run_key` how long
-    completed work took, `backlog` what runs and waits there; None: nothing does.
+    completed work took, `backlog` what runs and waits there; None: nothing does. `carbon` is the intensity that its
+    own source tells.
     """
 
     starts: int = 0
@@ -32,6 +34,7 @@ class Observed(NamedTuple):
     failures: int = 0
     runs: Mapping[str, Ran] = NO_RUNS
     backlog: Backlog | None = None
+    carbon: Reading | None = None
 
 
 NOTHING_OBSERVED = Observed()

@@ -6,13 +6,21 @@ from landbridge.domain.requirements import Requirements
 
 
 class Carbon(Measure):
-    """Grams of CO2 equivalent for each kWh, as the contract states them."""
+    """Grams of CO2 equivalent for each kWh: as the environment's own source tells now, else as the contract states.
+
+    Where a contract says that it is measured, only a fresh reading counts: what was stated for good is not of now.
+    """
 
     name = "carbon"
+    observes = True
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
         contract = candidate.contract
         source = f"contract version {contract.version}"
+        if contract.carbon_measured:
+            if observed.carbon is None:
+                return Measurement(None, "g/kWh", f"no fresh reading, and {source} states no other")
+            return Measurement(observed.carbon.grams, "g/kWh", observed.carbon.source)
         if contract.grams_per_kwh is None:
             return Measurement(None, "g/kWh", f"{source} states no intensity")
         return Measurement(contract.grams_per_kwh, "g/kWh", contract.carbon_source or source)

@@ -7,8 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from landbridge.domain.documents.nearest import did_you_mean
-from landbridge.domain.prices.problem import Problem
-from landbridge.domain.prices.table import MOST_PROBLEMS, Row, read_table
+from landbridge.domain.tables import MOST_PROBLEMS, Problem, Row, read_table
 
 REQUIRED: Final = ("class", "unit", "currency", "rate", "source")
 COLUMNS: Final = ("environment", *REQUIRED, "valid_from", "valid_until", "note")

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from landbridge.domain.documents.nearest import did_you_mean
 from landbridge.domain.prices.price_list import EGRESS, PriceRow
-from landbridge.domain.prices.problem import Problem
+from landbridge.domain.tables import Problem
 
 _PRECISION = Decimal("0.000001")
 

@@ -146,7 +146,7 @@ class Prober:
 
     def _note(self, probe: Probe, finding: Finding) -> None:
         """Keep it; tell it if it says something new, or if what was told would soon be too old."""
-        at = wall()
+        at = finding.at or wall()
         evidence = Evidence(
             claim=probe.claim,
             result=finding.result,

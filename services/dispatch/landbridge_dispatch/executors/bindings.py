@@ -9,6 +9,7 @@ It never leaves the environment. Relative directories are below the environment'
     identities: {trainer: {user: lb-trainer}}    # absent: every role runs as the dispatcher's own user
     accepts: {projects: [retail-eu], connections: [models], identities: [trainer]}    # absent or "*": all
     simulation: {duration: 2s, failureRate: 0.01, startDelay: 0s, slots: 1000, seed: 7}
+    carbon: {file: data/carbon.csv}    # if the contract says carbon.measured; or a url, see carbon_source.py
     kubernetes: {namespace: "lb-{project}", keeper: {url: "http://10.96.0.40:8480"}}    # see kubernetes/settings.py
 """
 
@@ -21,6 +22,7 @@ import msgspec
 import yaml
 
 from landbridge.domain import units
+from landbridge_dispatch.carbon_source import CarbonSource
 from landbridge_dispatch.executors.kubernetes.settings import KubernetesSettings
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
 
@@ -125,6 +127,7 @@ class Bindings(msgspec.Struct, frozen=True):
     accepts: Accepts = Accepts()
     simulation: Simulation | None = None
     kubernetes: KubernetesSettings = KubernetesSettings()
+    carbon: CarbonSource | None = None
     roles: frozenset[str] | None = None
     """Roles of the contract in force: who may come in where `identities` is not stated. None: not known yet."""
 
@@ -186,6 +189,7 @@ _SECTIONS: dict[str, Any] = {
     "accepts": Accepts,
     "simulation": Simulation,
     "kubernetes": KubernetesSettings,
+    "carbon": CarbonSource,
 }
 
 

@@ -7,6 +7,7 @@ idempotent; batches are lists, because one message or one disk synchronisation p
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -148,13 +149,17 @@ class OutputFile:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a probe saw. `subject`: what exactly was probed; another subject voids older evidence."""
+    """What a probe saw. `subject`: what exactly was probed; another subject voids older evidence.
+
+    `at` is when it was seen, if that was not now: it is then proven for that much less longer.
+    """
 
     result: EvidenceResult
     subject: str
     detail: str = ""
     proven: float | None = None
     claimed: float | None = None
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

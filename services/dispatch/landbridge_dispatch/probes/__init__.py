@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from landbridge.domain import probe_kinds
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge_dispatch.executors.protocol import Finding
-from landbridge_dispatch.probes import boundary, capacity, clock, connection
+from landbridge_dispatch.probes import boundary, capacity, carbon, clock, connection
 from landbridge_dispatch.probes.context import ProbeContext
 
 Run = Callable[[Probe, ProbeContext], Awaitable[Finding]]
@@ -15,4 +15,5 @@ KINDS: dict[str, Run] = {
     probe_kinds.CAPACITY: capacity.run,
     probe_kinds.CONNECTION: connection.run,
     probe_kinds.BOUNDARY: boundary.run,
+    probe_kinds.CARBON: carbon.run,
 }

@@ -1,6 +1,7 @@
 """What a probe may look at."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from landbridge_dispatch.dispatcher.clocks import CentreClock
 from landbridge_dispatch.executors.bindings import Bindings
@@ -15,3 +16,5 @@ class ProbeContext:
     bindings: Bindings
     clock: CentreClock
     boot_id: str
+    memory: dict[str, Any] = field(default_factory=dict)
+    """What probes remember from one run to the next, by their kind."""

@@ -5,13 +5,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from landbridge.domain.documents.nearest import did_you_mean
-from landbridge.domain.prices.problem import Problem
 
 MOST_BYTES: Final = 1024 * 1024
 MOST_ROWS: Final = 10_000
 MOST_PROBLEMS: Final = 100
 _SEPARATORS: Final = (",", ";", "\t")
 _LONGEST_CELL: Final = 2_000
+
+
+class Problem(NamedTuple):
+    """One problem: the line (0: the file as a whole), the column, what was expected and found, the next step."""
+
+    line: int
+    column: str
+    message: str
+    suggestion: str = ""
+
+    def text(self, file: str) -> str:
+        """Write it as one line."""
+        place = f"{file}:{self.line}" if self.line else file
+        column = f"{self.column}: " if self.column else ""
+        return f"{place}: {column}{self.message}{f'; {self.suggestion}' if self.suggestion else ''}"
 
 
 class Row(NamedTuple):
@@ -29,7 +43,7 @@ class Table(NamedTuple):
     decimal_comma: bool = False
 
 
-def read_table(data: bytes, columns: Iterable[str], required: Iterable[str]) -> Table:
+def read_table(data: bytes, columns: Iterable[str], required: Iterable[str], *, most_rows: int = MOST_ROWS) -> Table:
     """Read rows by the names of the first line. A file that cannot be read has no rows, and says why."""
     text = _decoded(data)
     if isinstance(text, Problem):
@@ -37,7 +51,7 @@ def read_table(data: bytes, columns: Iterable[str], required: Iterable[str]) -> 
     lines = text.splitlines(keepends=True)
     start = next((number for number, line in enumerate(lines) if not _blank(line)), None)
     if start is None:
-        return Table([], [Problem(0, "", "expected a price list, found an empty file")])
+        return Table([], [Problem(0, "", "expected rows, found an empty file")])
     separator = max(_SEPARATORS, key=lines[start].count)
     reader = csv.reader(lines[start:], delimiter=separator, strict=True)
     names = [name.strip().lower().replace(" ", "_") for name in next(reader)]
@@ -48,8 +62,8 @@ def read_table(data: bytes, columns: Iterable[str], required: Iterable[str]) -> 
     try:
         for row in _rows(reader, names, start, problems):
             rows.append(row)
-            if len(rows) > MOST_ROWS:
-                problems.append(Problem(row.line, "", f"expected at most {MOST_ROWS} rows", "split the file"))
+            if len(rows) > most_rows:
+                problems.append(Problem(row.line, "", f"expected at most {most_rows} rows", "split the file"))
                 break
     except csv.Error as error:
         problems.append(Problem(start + reader.line_num, "", f"expected rows of CSV, found: {error}"))
