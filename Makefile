@@ -45,6 +45,7 @@ schema: setup ## Write models, JSON Schema, reference pages and AsyncAPI anew fr
 	@$(RUN) tools/generate_kubernetes_states.py
 	@$(RUN) tools/generate_rules.py
 	@$(RUN) tools/generate_nats_configurations.py
+	@$(RUN) tools/generate_kubernetes_manifests.py
 
 .PHONY: check
 check: setup ## Linters, types, import rules, contracts up to date
@@ -60,6 +61,7 @@ check: setup ## Linters, types, import rules, contracts up to date
 	@$(RUN) tools/generate_kubernetes_states.py --check
 	@$(RUN) tools/generate_rules.py --check
 	@$(RUN) tools/generate_nats_configurations.py --check
+	@$(RUN) tools/generate_kubernetes_manifests.py --check
 
 .PHONY: test
 test: check ## Everything a change must pass
@@ -111,6 +113,13 @@ test-cut: setup ## A link cut for CUT=300 seconds with 5,000 orders and 5,000 re
 test-directed: setup ## Lost and full servers, restored backups, releases side by side: each on a whole instance
 	@$(PYTEST) -m "slow or not slow" tests/faults/test_broker_loss.py tests/faults/test_database_loss.py \
 		tests/faults/test_mixed_versions.py tests/faults/test_full_servers.py
+
+.PHONY: test-kubernetes
+test-kubernetes: setup ## Kubernetes on a cluster of yours (KUBECONFIG=FILE, as administrator; LANDBRIDGE_TEST_IMAGE=REF with sh for pods that run)
+	@test -n "$(KUBECONFIG)" -a -r "$(KUBECONFIG)" || { echo "expected KUBECONFIG=FILE of a cluster to test on, found '$(KUBECONFIG)'"; exit 1; }
+	@# Only namespaces that the tests make themselves are touched, and they are removed in the end.
+	@LANDBRIDGE_TEST_KUBERNETES=1 KUBECONFIG="$(abspath $(KUBECONFIG))" $(PYTEST) -s --timeout 900 -k real -rs \
+		tests/contract/kubernetes_api tests/contract/executors $(wildcard tests/kubernetes)
 
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json

@@ -105,7 +105,7 @@ def claims_of(contract: Contract) -> list[str]:
     named += [claims.connection(name) for name in contract.connections]
     named += [claims.storage(name) for name in contract.storage]
     boundaries = [claims.IDENTITY, claims.NETWORK, claims.ADMISSION, claims.TENANCY, claims.CONTROL_PLANE]
-    return [*named, claims.RUNTIME, *boundaries]
+    return [*named, claims.RUNTIME, claims.SECURITY_TIER, *boundaries]
 
 
 def proof(claim: str, result: str = "proven", *, at: datetime = NOW, lasts: timedelta = FRESH, **more: Any) -> Evidence:

@@ -1,5 +1,6 @@
 """`env`: environments, their contracts and their dispatchers."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
@@ -50,6 +51,7 @@ def register(
 @app.command()
 def join(
     name: _Name,
+    *,
     bindings: Annotated[
         Path | None,
         typer.Option("--bindings", metavar="FILE", help="What its connections are here.", show_default=False),
@@ -62,6 +64,22 @@ def join(
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="End credentials that were given before.")] = False,
     leaf: Annotated[bool, typer.Option("--leaf", help="The site has its own NATS, which connects here.")] = False,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Print what to apply to the cluster that the environment is.")
+    ] = False,
+    image: Annotated[
+        str,
+        typer.Option("--image", metavar="REF", help="Of Landbridge, for the cluster, by digest.", show_default=False),
+    ] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="NS", help="Where in the cluster the dispatcher runs.")
+    ] = "landbridge",
+    work_namespaces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--work-namespace", metavar="NS", help="Where work runs. [default: landbridge-work]", show_default=False
+        ),
+    ] = None,
     data: Data = None,
     context: Context = "",
 ) -> None:
@@ -70,8 +88,12 @@ def join(
     With an instance on this machine the dispatcher runs here, supervised. For a remote instance, or with --into, the
     files are written and the command to start it is printed. With --leaf these are the files of a NATS of the site's
     own, which keeps orders and reports while the link is cut, and of a dispatcher that speaks with that NATS alone.
+    With --kubernetes the manifests of a dispatcher in the cluster are printed, credentials included.
     """
     text = _bindings(bindings)
+    if kubernetes:
+        _print_cluster(name, image, namespace, work_namespaces or ["landbridge-work"], text, replace, data, context)
+        return
     if leaf:
         answer = call(data, context, lambda client: client.join(name, replace=replace, leaf=True))
         write_leaf_site(name, answer, text, into or Path(name))
@@ -92,6 +114,25 @@ def join(
     place = environments.write(directory, name, creds=answer["creds"], bindings=text)
     ask(directory, "start-environment", name=name, timeout_s=90)
     print(f"environment {name}: its dispatcher runs, data in {place.directory}")
+
+
+def _print_cluster(
+    name: str,
+    image: str,
+    namespace: str,
+    work_namespaces: list[str],
+    bindings: str,
+    replace: bool,
+    data: Data,
+    context: Context,
+) -> None:
+    from landbridge.cli import kubernetes_site
+
+    choices = kubernetes_site.checked(image, namespace, work_namespaces)
+    answer = call(data, context, lambda client: client.join(name, replace=replace))
+    print(kubernetes_site.text_of(name, answer, bindings, choices), end="")
+    if told := kubernetes_site.advice(bindings, choices):
+        print(told, file=sys.stderr)
 
 
 def _bindings(path: Path | None) -> str:

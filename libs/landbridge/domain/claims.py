@@ -13,6 +13,7 @@ NETWORK = "boundaries.network"
 ADMISSION = "boundaries.admission"
 TENANCY = "boundaries.tenancy"
 CONTROL_PLANE = "boundaries.controlPlane"
+SECURITY_TIER = "boundaries.securityTier"  # what the tier forbids is refused; matters to work that demands the tier
 CARBON = "carbon.intensity"  # grams of CO2 equivalent per kWh now, as the environment's own source tells it
 SELF_STOP = "lifecycle.self-stop"  # a canary with a cut lease stopped itself in time (DESIGN 6)
 
@@ -38,12 +39,17 @@ def storage(name: str) -> str:
 def general_claims(probed: Iterable[str]) -> tuple[str, ...]:
     """Return the claims that every operation relies on: `runtime`, probed or not, and what else is probed in general.
 
-    Self-stop is needed to place work again after a lost link, not to start it.
+    Self-stop is needed to place work again after a lost link, not to start it; the tier by work that demands one.
     """
-    others = {c for c in probed if not c.startswith(SPECIFIC) and c not in (SELF_STOP, RUNTIME)}
+    others = {c for c in probed if not c.startswith(SPECIFIC) and c not in (SELF_STOP, SECURITY_TIER, RUNTIME)}
     return (RUNTIME, *sorted(others))
 
 
 def link(environment: str) -> str:
     """Return the claim of a network link to another environment."""
     return f"links.{environment}"
+
+
+def tier_is_tried(executor: str, tier: str) -> bool:
+    """Tell whether probes try what a security tier forbids: in clusters, for tiers that forbid anything."""
+    return executor == "kubernetes" and tier in ("standard", "restricted")

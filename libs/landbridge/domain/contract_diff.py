@@ -10,7 +10,14 @@ _MISSING: Final = object()
 _NAMED: Final = ("classes", "connections", "storage", "links")
 _GENERAL: Final[Mapping[str, tuple[str, ...]]] = {
     "runtime": (claims.RUNTIME, claims.CLOCK, claims.SELF_STOP),
-    "boundaries": (claims.IDENTITY, claims.NETWORK, claims.ADMISSION, claims.TENANCY, claims.CONTROL_PLANE),
+    "boundaries": (
+        claims.SECURITY_TIER,
+        claims.IDENTITY,
+        claims.NETWORK,
+        claims.ADMISSION,
+        claims.TENANCY,
+        claims.CONTROL_PLANE,
+    ),
 }
 
 

@@ -19,7 +19,8 @@ _EVERY_BOUNDARY: Final = ("identity", "network", "admission", "tenancy", "contro
 _BOUNDARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "process": ("identity",),
     "simulated": _EVERY_BOUNDARY,
-    "kubernetes": _EVERY_BOUNDARY,
+    # What a control plane is like, and whether rules of the network have effect, no probe of ours tells yet.
+    "kubernetes": ("identity", "admission", "tenancy"),
     "slurm": ("identity",),
     "managed-endpoint": ("identity",),
 }
@@ -31,7 +32,8 @@ _BOUNDARY_CLAIM: Final = {
     "controlPlane": claims.CONTROL_PLANE,
 }
 # A managed endpoint cannot stop by itself; its work counts as `continue`.
-_NO_SELF_STOP: Final = frozenset({"managed-endpoint"})
+# A cluster's work does stop by itself, but no canary there measures it yet: until then it counts as `continue` too.
+_NO_SELF_STOP: Final = frozenset({"managed-endpoint", "kubernetes"})
 # What these find decides where work should run, not whether it may.
 _MEASURED: Final = frozenset({probe_kinds.LINK, probe_kinds.CARBON})
 # An environment may claim hundreds of connections; their probes are spread over more time rather than run at once.
@@ -50,6 +52,22 @@ class Periods:
     self_stop_s: int = 600
     carbon_s: int = 300
     missed_until_expiry: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How long probes may take, in seconds, and by what factor connections and boundaries are probed more rarely.
+
+    A pod has to be placed, its image pulled and its volume made; each request is one to somebody else's API server.
+    """
+
+    workload_s: int = 30
+    storage_s: int = 30
+    connection_s: int = 5
+    slower: int = 1
+
+
+_PACE: Final[Mapping[str, _Pace]] = {"kubernetes": _Pace(workload_s=90, storage_s=120, connection_s=60, slower=2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,45 +121,51 @@ def _probe(draft: _Draft, version: int, missed: int, names: Mapping[bytes, str])
 def _drafts(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
     runtime = spec.get("runtime") or {}
     executor = str(runtime.get("executor", ""))
-    yield _Draft(claims.RUNTIME, probe_kinds.WORKLOAD, runtime, periods.runtime_s, 30, {})
+    pace = _PACE.get(executor, _Pace())
+    yield _Draft(claims.RUNTIME, probe_kinds.WORKLOAD, runtime, periods.runtime_s, pace.workload_s, {})
     yield _Draft(claims.CLOCK, probe_kinds.CLOCK, None, periods.runtime_s, 10, {})
     if executor not in _NO_SELF_STOP:
         yield _Draft(claims.SELF_STOP, probe_kinds.SELF_STOP, runtime, periods.self_stop_s, 120, {})
     for name, offer in _items(spec, "classes"):
         claim = claims.capability_class(name)
-        yield _Draft(claim, probe_kinds.CAPACITY, offer, periods.capacity_s, 30, {"class": name})
-    yield from _connections(spec, periods)
+        yield _Draft(claim, probe_kinds.CAPACITY, offer, periods.capacity_s, pace.workload_s, {"class": name})
+    yield from _connections(spec, periods, pace)
     for name, offer in _items(spec, "storage"):
-        yield _Draft(claims.storage(name), probe_kinds.STORAGE, offer, periods.capacity_s, 30, {"storage": name})
+        claim = claims.storage(name)
+        yield _Draft(claim, probe_kinds.STORAGE, offer, periods.capacity_s, pace.storage_s, {"storage": name})
     for name, offer in _items(spec, "links"):
         yield _Draft(claims.link(name), probe_kinds.LINK, offer, periods.link_s, 60, {"environment": name})
     if (spec.get("carbon") or {}).get("measured"):
         yield _Draft(claims.CARBON, probe_kinds.CARBON, spec["carbon"], periods.carbon_s, 30, {})
-    yield from _boundaries(spec, executor, periods)
+    yield from _boundaries(spec, executor, periods.boundary_s * pace.slower)
 
 
-def _connections(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
+def _connections(spec: Mapping[str, Any], periods: Periods, pace: _Pace) -> Iterator[_Draft]:
     offers = _items(spec, "connections")
-    period_s = periods.connection_s * (1 + (len(offers) - 1) // _CONNECTIONS_PER_PERIOD) if offers else 0
+    period_s = pace.slower * periods.connection_s * (1 + (len(offers) - 1) // _CONNECTIONS_PER_PERIOD) if offers else 0
     for name, offer in offers:
         parameters = {
             "connection": name,
             "type": str(offer.get("type", "")),
             "access": str(offer.get("access") or "read-only"),
         }
-        yield _Draft(claims.connection(name), probe_kinds.CONNECTION, offer, period_s, 5, parameters)
+        yield _Draft(claims.connection(name), probe_kinds.CONNECTION, offer, period_s, pace.connection_s, parameters)
 
 
-def _boundaries(spec: Mapping[str, Any], executor: str, periods: Periods) -> Iterator[_Draft]:
+def _boundaries(spec: Mapping[str, Any], executor: str, period_s: int) -> Iterator[_Draft]:
     """Two probes for each boundary: what must be let through is, and what must be refused is."""
     stated = spec.get("boundaries") or {}
+    tier = str(stated.get("securityTier", ""))
+    if claims.tier_is_tried(executor, tier):
+        parameters = {"boundary": "securityTier", "expect": probe_kinds.REFUSED}
+        yield _Draft(claims.SECURITY_TIER, probe_kinds.BOUNDARY, {"securityTier": tier}, period_s, 30, parameters)
     for section in _BOUNDARIES.get(executor, ()):
         if not stated.get(section):
             continue
         for expect in (probe_kinds.ALLOWED, probe_kinds.REFUSED):
             parameters = {"boundary": section, "expect": expect}
             claim = _BOUNDARY_CLAIM[section]
-            yield _Draft(claim, probe_kinds.BOUNDARY, stated[section], periods.boundary_s, 30, parameters, f".{expect}")
+            yield _Draft(claim, probe_kinds.BOUNDARY, stated[section], period_s, 30, parameters, f".{expect}")
 
 
 def _items(spec: Mapping[str, Any], section: str) -> list[tuple[str, Mapping[str, Any]]]:

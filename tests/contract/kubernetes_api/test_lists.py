@@ -41,7 +41,8 @@ async def test_field_selectors(api: Access) -> None:
     for name in ("one", "two"):
         await api.make("pods", a_pod(name))
     await api.ask("PATCH", "pods/two/status", {"status": {"phase": "Running"}}, content_type=STRATEGIC)
-    await api.ask("POST", "pods/two/binding", {"target": {"kind": "Node", "name": "node-x"}})
+    target = {"metadata": {"name": "two"}, "target": {"kind": "Node", "name": "node-x"}}
+    assert (await api.ask("POST", "pods/two/binding", target))[0] == 201
 
     assert await _names(api, "pods", fieldSelector="metadata.name=one") == ["one"]
     assert await _names(api, "pods", fieldSelector="status.phase=Running") == ["two"]
@@ -49,6 +50,8 @@ async def test_field_selectors(api: Access) -> None:
     assert await _names(api, "pods", fieldSelector="spec.nodeName=node-x") == ["two"]
     assert (await api.ask("GET", "pods", fieldSelector="spec.priority=0"))[0] == 400
     assert (await api.ask("GET", "pods", labelSelector="a in b"))[0] == 400
+    # Nothing else ends the pod: no kubelet has that node.
+    await api.ask("DELETE", "pods/two", {"gracePeriodSeconds": 0})
 
 
 async def test_a_list_says_as_of_when_and_its_items_not_what_they_are(api: Access) -> None:

@@ -113,11 +113,15 @@ async def test_an_update_meant_for_an_object_of_that_name_before_is_a_conflict(a
     await api.ask("DELETE", "configmaps/map")
     await api.make("configmaps", a_map(a="1"))
     change = {"metadata": {"uid": first["metadata"]["uid"]}, "data": {"a": "2"}}
+    del first["metadata"]["resourceVersion"]
 
-    status, told = await api.ask("PATCH", "configmaps/map", change, content_type=MERGE)
+    put, told = await api.ask("PUT", "configmaps/map", {**first, "data": {"a": "2"}})
+    patched, refused = await api.ask("PATCH", "configmaps/map", change, content_type=MERGE)
 
-    assert (status, told["reason"]) == (409, "Conflict")
+    assert (put, told["reason"]) == (409, "Conflict")
     assert "Precondition failed: UID in precondition" in told["message"]
+    assert (patched, refused["reason"]) == (422, "Invalid")
+    assert (await api.read("configmaps/map"))["data"] == {"a": "1"}
 
 
 async def test_what_changes_nothing_makes_no_version(api: Access) -> None:

@@ -66,7 +66,7 @@ async def test_a_kind_that_is_defined_is_served(api: Access) -> None:
 
 async def test_a_pod_is_bound_once(api: Access) -> None:
     await api.make("pods", a_pod())
-    target = {"target": {"kind": "Node", "name": "node-x"}}
+    target = {"metadata": {"name": "pod"}, "target": {"kind": "Node", "name": "node-x"}}
 
     first, _ = await api.ask("POST", "pods/pod/binding", target)
     second, told = await api.ask("POST", "pods/pod/binding", target)

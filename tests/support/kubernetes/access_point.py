@@ -15,6 +15,8 @@ from kubernetes_asyncio import client, config
 from support.kubernetes.cluster import FakeCluster, fake_cluster
 from support.kubernetes.errors import Object
 
+_ending: list[str] = []
+"""Namespaces of a real cluster whose removal has begun."""
 SWITCH = "LANDBRIDGE_TEST_KUBERNETES"
 MARK = "landbridge.io/test-run"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
@@ -137,15 +139,19 @@ async def fake_access(**options: Any) -> AsyncIterator[Access]:
 
 @contextlib.asynccontextmanager
 async def real_access() -> AsyncIterator[Access]:
-    """The cluster of KUBECONFIG, as whoever that says."""
+    """The cluster of KUBECONFIG, as whoever that says, and a namespace of our own in it."""
+    async with real_access_without_namespace() as access, own_namespace(access):
+        yield access
+
+
+@contextlib.asynccontextmanager
+async def real_access_without_namespace() -> AsyncIterator[Access]:
     configuration = client.Configuration()
     await config.load_kube_config(config_file=os.environ["KUBECONFIG"], client_configuration=configuration)
     token = (getattr(configuration, "api_key", None) or {}).get("BearerToken", "")
     async with client.ApiClient(configuration) as api:
         headers = {"Authorization": token} if token else {}
-        access = Access(configuration, api.rest_client.pool_manager, headers, kubeconfig=os.environ["KUBECONFIG"])
-        async with own_namespace(access):
-            yield access
+        yield Access(configuration, api.rest_client.pool_manager, headers, kubeconfig=os.environ["KUBECONFIG"])
 
 
 @contextlib.asynccontextmanager
@@ -161,6 +167,11 @@ async def own_namespace(access: Access, labels: dict[str, str] | None = None) ->
         yield name
     finally:
         await _remove_namespace(access, name, run)
+        if access.fake is not None:
+            await _until_gone(access, name)
+        else:
+            # A real one takes seconds for it: the next test need not wait, the end of all does.
+            _ending.append(name)
         access.namespace = before
 
 
@@ -194,6 +205,19 @@ async def _remove_namespace(access: Access, name: str, run: str) -> None:
         found["spec"]["finalizers"] = []
         found["metadata"].pop("resourceVersion")
         await access.ask("PUT", f"/api/v1/namespaces/{name}/finalize", found)
+
+
+async def nothing_is_left() -> None:
+    """Wait until the real cluster is as it was before. Raises AssertionError for what stays."""
+    if not _ending:
+        return
+    async with real_access_without_namespace() as access:
+        for name in _ending:
+            await _until_gone(access, name)
+    _ending.clear()
+
+
+async def _until_gone(access: Access, name: str) -> None:
     for _ in range(600):
         if (await access.ask("GET", f"/api/v1/namespaces/{name}"))[0] == 404:
             return

@@ -8,7 +8,16 @@ from typing import Any
 
 from support.kubernetes import defaults, deletion, ownership, patches, pod_security, reviews, validation
 from support.kubernetes.access import ADMIN, Access, Attributes, User
-from support.kubernetes.errors import ApiError, Object, already_exists, bad_request, conflict, forbidden, not_found
+from support.kubernetes.errors import (
+    ApiError,
+    Object,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    not_found,
+)
 from support.kubernetes.resources import Resource, Served
 from support.kubernetes.store import Key, Store
 
@@ -119,6 +128,9 @@ class Api:
                 raise ApiError(
                     415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {other}"
                 )
+        if new["metadata"].get("uid") not in (None, old["metadata"]["uid"]):
+            why = f'Invalid value: "{new["metadata"]["uid"]}": field is immutable'
+            raise invalid(call.resource.kind, call.resource.group, call.name, [("metadata.uid", why)])
         return self._replace(call, old, new)
 
     def _replace(self, call: Call, old: Object, new: Object) -> Object:

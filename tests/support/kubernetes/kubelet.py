@@ -23,6 +23,8 @@ class Course:
     exit_code: int = 0
     reason: str = ""
     log: str = ""
+    message: str = ""
+    """What it leaves in its termination log."""
     node: str = "node-1"
 
 
@@ -81,7 +83,7 @@ class Kubelet:
             return None
         if ran_s < course.start_s + course.run_s:
             return course.start_s + course.run_s - ran_s
-        self.end(pod, exit_code=course.exit_code, reason=course.reason)
+        self.end(pod, exit_code=course.exit_code, reason=course.reason, message=course.message)
         self.api.store.put(key, pod)
         return None
 
@@ -100,7 +102,7 @@ class Kubelet:
         )
 
     @staticmethod
-    def end(pod: Object, *, exit_code: int, reason: str = "") -> None:
+    def end(pod: Object, *, exit_code: int, reason: str = "", message: str = "") -> None:
         """Write into a pod that its containers have ended."""
         state = {
             "terminated": {
@@ -108,6 +110,7 @@ class Kubelet:
                 "reason": reason or ("Completed" if exit_code == 0 else "Error"),
                 "startedAt": pod["status"].get("startTime") or now(),
                 "finishedAt": now(),
+                **({"message": message} if message else {}),
             }
         }
         pod["status"].update(

@@ -62,6 +62,8 @@ class Logs:
 def bind(api: Api, call: Call, body: Object) -> Object:
     """What a scheduler does."""
     pod = api.get(call)
+    if (body.get("metadata") or {}).get("name") != call.name:
+        raise bad_request("the name of the object does not match the name on the URL")
     if pod["spec"].get("nodeName"):
         why = f'pod {call.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
         raise conflict("pods/binding", call.name, why)

@@ -30,7 +30,7 @@ def with_executor(name: str) -> dict[str, Any]:
 
 
 def test_every_claim_has_a_probe() -> None:
-    planned = {probe.claim for probe in plan(SPEC, 1, PERIODS)}
+    planned = {probe.claim for probe in plan(with_executor("simulated"), 1, PERIODS)}
     assert planned == {
         claims.RUNTIME,
         claims.CLOCK,
@@ -58,7 +58,8 @@ def test_a_measured_carbon_intensity_is_read_and_does_not_decide_whether_work_is
 
 
 def test_a_boundary_is_probed_from_both_sides() -> None:
-    names = [probe.name for probe in plan(SPEC, 3, PERIODS) if probe.claim == claims.NETWORK]
+    spec = with_executor("simulated")
+    names = [probe.name for probe in plan(spec, 3, PERIODS) if probe.claim == claims.NETWORK]
     assert names == ["boundaries.network.allowed@3", "boundaries.network.refused@3"]
 
 
@@ -68,19 +69,36 @@ def test_boundaries_that_an_executor_cannot_show_are_left_without_evidence() -> 
     assert not planned & {claims.NETWORK, claims.CONTROL_PLANE}
 
 
+def test_what_a_security_tier_forbids_is_tried_in_clusters_only() -> None:
+    [tried] = [probe for probe in plan(SPEC, 1, PERIODS) if probe.claim == claims.SECURITY_TIER]
+    assert tried.parameters["claimed"] == '{"securityTier":"restricted"}'
+    assert (tried.kind, tried.parameters["expect"]) == (probe_kinds.BOUNDARY, probe_kinds.REFUSED)
+    for spec in (with_executor("process"), {**SPEC, "boundaries": {"securityTier": "open"}}):
+        assert claims.SECURITY_TIER not in {probe.claim for probe in plan(spec, 1, PERIODS)}
+
+
+def test_a_cluster_has_the_time_that_pods_take() -> None:
+    by_kind = {probe.kind: probe for probe in plan(SPEC, 1, PERIODS)}
+    assert by_kind[probe_kinds.CAPACITY].timeout_seconds == 90
+    assert by_kind[probe_kinds.STORAGE].timeout_seconds == 120
+    assert by_kind[probe_kinds.BOUNDARY].period_seconds == 2 * PERIODS.boundary_s
+    assert not {claims.NETWORK, claims.CONTROL_PLANE, claims.SELF_STOP} & {p.claim for p in plan(SPEC, 1, PERIODS)}
+
+
 def test_a_managed_endpoint_does_not_stop_by_itself() -> None:
     assert claims.SELF_STOP not in {probe.claim for probe in plan(with_executor("managed-endpoint"), 1, PERIODS)}
 
 
 def test_connections_are_probed_often_and_their_proof_outlives_three_misses() -> None:
-    [models] = [probe for probe in plan(SPEC, 1, PERIODS) if probe.claim == "connections.models"]
+    spec = with_executor("process")
+    [models] = [probe for probe in plan(spec, 1, PERIODS) if probe.claim == "connections.models"]
     assert (models.kind, models.period_seconds, models.timeout_seconds) == (probe_kinds.CONNECTION, 15, 5)
     assert models.expiry_seconds == 4 * 15 + 5
     assert models.parameters["access"] == "read-write"
 
 
 def test_many_connections_are_spread_over_time() -> None:
-    spec = {**SPEC, "connections": {f"c{i}": {"type": "s3"} for i in range(500)}}
+    spec = {**with_executor("process"), "connections": {f"c{i}": {"type": "s3"} for i in range(500)}}
     periods = {probe.period_seconds for probe in plan(spec, 1, PERIODS) if probe.kind == probe_kinds.CONNECTION}
     assert periods == {150}
 

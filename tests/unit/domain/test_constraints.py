@@ -76,6 +76,13 @@ VARIANTS = an_operation(
     command=None, image={"variants": {"arm": {"digest": "sha256:" + "0" * 64, "architecture": "arm64"}}}
 )
 KUBERNETES = an_environment(runtime={"executor": "kubernetes", "kubernetes": "1.35.2", "operators": ["kueue"]})
+
+
+def in_cluster(evidence: dict[str, Any]) -> Candidate:
+    """A cluster, whose security tier is tried by probes."""
+    return an_environment(runtime={"executor": "kubernetes", "kubernetes": "1.35.2"}, evidence=evidence)
+
+
 REMOTE_DATA = {"events": {"type": "s3", "access": "read-only", "region": "us-east-1"}}
 HOUR = timedelta(hours=1)
 
@@ -186,6 +193,11 @@ CASES: list[Case] = [
         an_environment(connections={"events": {"dataClass": "restricted"}}, boundaries={"securityTier": "standard"}),
         [("tier-too-low", NEVER)],
     ),
+    ("security-tier", "satisfied", constrained(securityTier="restricted"), KUBERNETES, []),
+    ("security-tier", "satisfied", JOB, in_cluster(broken(claims.SECURITY_TIER)), []),
+    ("security-tier", "violated", constrained(securityTier="standard"), in_cluster(broken(claims.SECURITY_TIER)), [("evidence-failed", NOT_NOW)]),
+    ("security-tier", "violated", constrained(securityTier="standard"), in_cluster(late(claims.SECURITY_TIER)), [("evidence-stale", NOT_NOW)]),
+    ("security-tier", "unknown", constrained(securityTier="standard"), in_cluster({claims.SECURITY_TIER: None}), [("evidence-unknown", NOT_NOW)]),
     ("controls", "satisfied", constrained(controls=["default-deny-egress"]), bounded(network={"default": "deny"}), []),
     ("controls", "violated", constrained(controls=["default-deny-egress"]), bounded(network={"default": "allow"}), [("control-not-in-force", NEVER)]),
     ("controls", "unknown", constrained(controls=["default-deny-egress"]), PLAIN, [("control-not-stated", MISCONFIGURED)]),

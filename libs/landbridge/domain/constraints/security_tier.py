@@ -1,10 +1,15 @@
-"""The environment is protected as well as the operation, or the class of its data, demands."""
+"""The environment is protected as well as the operation, or the class of its data, demands.
+
+Where an environment can be tried (a cluster), the tier counts only while what it forbids was refused there.
+"""
 
 from datetime import datetime
 from typing import Final
 
+from landbridge.domain import claims
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints.base import OK, Rule, Violations
+from landbridge.domain.constraints.proof import proven_until, unproven
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.violation import Kind, Violation
 
@@ -14,13 +19,14 @@ DATA_TIERS: Final = {"confidential": "standard", "restricted": "restricted"}
 
 
 class SecurityTier(Rule):
-    """Codes: `tier-too-low`, `tier-not-stated`, `tier-unknown`."""
+    """Codes: `tier-too-low`, `tier-not-stated`, `tier-unknown`, and those of evidence."""
 
     name = "security-tier"
     fields = ("security_tier", "data_class", "connections")
-    reads = frozenset({Source.CONTRACT, Source.CATALOGUE})
+    reads = frozenset({Source.CONTRACT, Source.CATALOGUE, Source.EVIDENCE})
+    timed = True
 
-    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
+    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:
         wanted, why = _demand(requirements, candidate)
         if not wanted:
             return OK
@@ -35,8 +41,20 @@ class SecurityTier(Rule):
         if found not in TIERS:
             return (Violation(self.name, "tier-not-stated", Kind.MISCONFIGURED, told, found or "no tier stated"),)
         if TIERS[found] >= TIERS[wanted]:
-            return OK
+            missing = unproven(self.name, candidate, claims.SECURITY_TIER, now) if _tried(candidate) else None
+            return (missing,) if missing is not None else OK
         return (Violation(self.name, "tier-too-low", Kind.NEVER, told, f"security tier {found}"),)
+
+    def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:
+        if not _tried(candidate) or not _demand(requirements, candidate)[0]:
+            return None
+        return proven_until(candidate, claims.SECURITY_TIER, now)
+
+
+def _tried(candidate: Candidate) -> bool:
+    """Whether a probe tries what the tier forbids; where none can, the tier is as stated."""
+    runtime, boundaries = candidate.contract.runtime, candidate.contract.boundaries
+    return claims.tier_is_tried(runtime.executor, boundaries.security_tier)
 
 
 def _demand(requirements: Requirements, candidate: Candidate) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from landbridge.domain.violation import Kind, Violation
 
 _NOT_NOW = Kind.NOT_NOW
 # Rules that rely on evidence; each gives its three codes under its own name.
-PROVING: Final = ("controls", "identity", "connections", "hardware", "compute-evidence", "evidence")
+PROVING: Final = ("security-tier", "controls", "identity", "connections", "hardware", "compute-evidence", "evidence")
 
 
 def _evidence(rule: str) -> tuple[Reason, ...]:

@@ -16,7 +16,7 @@ from landbridge.schema.wire.report_v1 import Evidence, EvidenceResult
 from landbridge_dispatch.dispatcher.clocks import wall
 from landbridge_dispatch.dispatcher.reporting import Reporter
 from landbridge_dispatch.executors.local import files
-from landbridge_dispatch.executors.protocol import Finding
+from landbridge_dispatch.executors.protocol import Finding, Voiding
 from landbridge_dispatch.probes import KINDS
 from landbridge_dispatch.probes.context import ProbeContext
 
@@ -89,6 +89,8 @@ class Prober:
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._tell(), name="evidence")
+            if isinstance(executor := self._context.executor, Voiding):
+                group.create_task(self._void(executor), name="voided-evidence")
             while True:
                 wait_s = self._due[0][0] - loop.time() if self._due else None
                 if wait_s is None or wait_s > 0:
@@ -101,6 +103,14 @@ class Prober:
                 self._running.add(name)
                 await self._room.acquire()
                 group.create_task(self._run_one(probe), name=f"probe-{name}")
+
+    async def _void(self, executor: Voiding) -> None:
+        """Probe at once what the executor says is no longer as it was proven."""
+        async for claims in executor.voided():
+            void = set(claims)
+            if names := [name for name, probe in self._probes.items() if probe.claim in void]:
+                log.info("evidence_void", claims=sorted(void))
+                self.verify(names)
 
     async def _sleep(self, seconds: float | None) -> None:
         try:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -180,6 +180,14 @@ class Burial:
     report: FinalReport
     term: int
     project: str = ""
+
+
+@runtime_checkable
+class Voiding(Protocol):
+    """An executor that sees when what was proven no longer holds: a machine that started anew, another driver."""
+
+    def voided(self) -> AsyncIterator[list[str]]:
+        """Yield claims whose evidence is void; their probes are run at once."""
 
 
 class Executor(Protocol):

@@ -21,6 +21,7 @@ from landbridge_dispatch.executors.kubernetes.existence import Existence
 from landbridge_dispatch.executors.kubernetes.facts import pod_facts
 from landbridge_dispatch.executors.kubernetes.keeping import LeaseKeeper
 from landbridge_dispatch.executors.kubernetes.parts import make_parts
+from landbridge_dispatch.executors.kubernetes.probing.cluster import ClusterProbes
 from landbridge_dispatch.executors.kubernetes.reading import list_outputs, read_log, read_output
 from landbridge_dispatch.executors.kubernetes.reconciling import Reconciler
 from landbridge_dispatch.executors.kubernetes.resolution import problems_of, resolve
@@ -67,6 +68,7 @@ class KubernetesExecutor:
         self.keeper = LeaseKeeper(self._shelf, lambda: self._lease, _boot_ms)
         self.door = Door(self.api, settings.keeper, self.keeper)
         self._existence = Existence(self.api)
+        self._probes = ClusterProbes(self.api, bindings)
         self._tasks: list[asyncio.Task[None]] = []
         self._shown: dict[str, tuple[object, ...]] = {}
         self._known: dict[str, SlotKey] = {}
@@ -89,6 +91,7 @@ class KubernetesExecutor:
         await self.door.open()
         work: list[tuple[str, Coroutine[Any, Any, None]]] = [("reconciler", self._reconciler.run())]
         work += [(name, run()) for name, run in self._shelf.watches()]
+        work.append(("nodes", self._probes.run_nodes()))
         self._tasks = [asyncio.create_task(each, name=name) for name, each in work]
         for task in self._tasks:
             task.add_done_callback(lambda _: self._wake.set())
@@ -135,6 +138,8 @@ class KubernetesExecutor:
     async def _job_for(self, work: Work) -> Object:
         try:
             found = resolve(self._bindings, work)
+            asked = work.view.spec.resources.accelerator
+            found.affinity = self._probes.affinity(asked.class_ if asked is not None else "")
             job = manifests.job(self._bindings, work, found, manifests.devices_version(self._cluster))
         except ValueError as error:
             raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be used: {error}") from error
@@ -324,8 +329,11 @@ class KubernetesExecutor:
         used = sum(phase_of(job) not in FINAL for job in self._shelf.jobs())
         return Capacity(self._bindings.executor.slots, used, 0, 0)
 
-    async def probe(self, probe: Probe) -> Finding | None:  # noqa: ARG002 - the cluster's probes stand beside it
-        return None
+    async def probe(self, probe: Probe) -> Finding | None:
+        return await self._probes.run(probe)
+
+    def voided(self) -> AsyncIterator[list[str]]:
+        return self._probes.voided()
 
 
 def _boot_ms() -> int:

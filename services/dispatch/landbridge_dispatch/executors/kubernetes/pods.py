@@ -149,6 +149,8 @@ def _place(pod: dict[str, Any], site: KubernetesSettings, found: Resolved, name:
         template = reached.claim_template or (name if reached.device_class else "")
         if template:
             pod["resourceClaims"] = [{"name": DEVICES, "resourceClaimTemplateName": template}]
+    if found.affinity:
+        pod["affinity"] = found.affinity
     if selector:
         pod["nodeSelector"] = selector
     if tolerations:

@@ -38,6 +38,8 @@ class Resolved:
     audience: str = ""
     principal: str = ""
     reached: ReachedClass | None = None
+    affinity: dict[str, Any] = field(default_factory=dict)
+    """To nodes that are proven; empty: any."""
     inputs: dict[str, str] = field(default_factory=dict)
     """Paths as the workload sees them."""
     outputs: dict[str, Place] = field(default_factory=dict)

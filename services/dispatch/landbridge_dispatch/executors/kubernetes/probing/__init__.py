@@ -1,0 +1,1 @@
+"""Probes of a cluster: what its contract claims, tried out."""
