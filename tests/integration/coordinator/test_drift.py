@@ -89,3 +89,17 @@ async def test_surveys_of_an_earlier_life_say_nothing(
     await a.tell(a.report(ref, "finished", "completed"))  # in order behind it
     await stage.until(operation, "pending", "running", "completed")
     assert await dispatch_db.fetchval("select count(*) from drift") == 0
+
+
+async def test_what_is_in_quarantine_is_told_there_and_not_as_drift(
+    coordinator: CoordinatorService, stage: Stage, join: Join, dispatch_db: Database
+) -> None:
+    stranger: Ref = ("6f1c2d3e-0000-5000-8000-00000000000a", an_epoch(4))
+    a = ScriptedEnvironment(stage, "a")
+    await a.join(a.slot(stranger, "running"))
+    assert await dispatch_db.fetchval("select count(*) from quarantine") == 1
+    other: Ref = ("6f1c2d3e-0000-5000-8000-00000000000b", an_epoch(1))
+    for _ in range(2):
+        await survey(a, stranger, other)
+    await wait_until(lambda: drifts(stage), "what is not in quarantine is told")
+    assert await drifts(stage) == [[("unknown-work", other[0], "1.1")]]

@@ -13,7 +13,7 @@ from landbridge.domain.ownership.epochs import Epoch
 from landbridge.runtime import logs
 from landbridge.schema.wire import event_v1
 from landbridge.store import Tx
-from landbridge_dispatch.coordinator import environments, rows, wire
+from landbridge_dispatch.coordinator import environments, quarantine, rows, wire
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.measures import drifting
 from landbridge_dispatch.coordinator.session import Session, is_id
@@ -51,7 +51,8 @@ async def take_survey(core: Core, session: Session, environment: str, survey: wi
     if (lease.incarnation, lease.held_term, lease.reconciled_term) != (survey.incarnation, survey.term, survey.term):
         return []
     listed = [(slot.operation, Epoch(slot.epoch.generation, slot.epoch.counter), slot.over) for slot in survey.slots]
-    present = [(operation, epoch) for operation, epoch, over in listed if not over]
+    told = await quarantine.held_there(session.tx, environment)  # a person is asked about these already
+    present = [(operation, epoch) for operation, epoch, over in listed if not over and (operation, epoch) not in told]
     recorded = await rows.peek_active(session.tx, environment)
     known = {state.operation: state for state in recorded}
     others = {operation for operation, _ in present if operation not in known and is_id(operation)}

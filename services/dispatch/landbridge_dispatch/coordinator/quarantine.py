@@ -70,6 +70,16 @@ async def note(
     return int(await tx.fetchval(OPEN, environment))
 
 
+async def held_there(tx: Tx, environment: str) -> set[tuple[str, Epoch]]:
+    """Return what of unknown work in an environment waits for a decision or for its stop to be proven."""
+    found = await tx.fetch(
+        """select operation, generation, counter from quarantine
+           where environment = $1 and state in ('open', 'stopping')""",
+        environment,
+    )
+    return {(row[0], Epoch(row[1], row[2])) for row in found}
+
+
 async def undecided(tx: Tx, operations: Iterable[str]) -> set[str]:
     """Return those operations of which a slot waits for a decision or for its stop to be proven.
 
