@@ -43,8 +43,10 @@ def test_explain_names_every_environment_with_rules_and_scores(instance: Instanc
     assert {item["preference"] for item in by_name["onprem-a"]["measurements"]} >= {
         "queue-delay",
         "transfer-time",
+        "performance",
         "cost",
         "reliability",
+        "carbon",
     }
     for item in by_name["onprem-a"]["measurements"]:
         assert item["source"]

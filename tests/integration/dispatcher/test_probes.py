@@ -1,5 +1,6 @@
 """The probe plan is run for real, tells what is broken, and goes on without the centre."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -175,3 +176,30 @@ async def test_the_contract_in_force_is_in_the_resolved_context(centre: Centre, 
     assert (finished.resolved.contract_version, finished.resolved.cost_per_hour) == (4, 0.25)
     assert finished.resolved.currency == "EUR"
     assert refused.reason == "identity-not-mapped"
+
+
+async def test_the_carbon_intensity_of_now_is_read_and_the_last_good_value_keeps_its_time(
+    centre: Centre, simulated_site: Site
+) -> None:
+    series = simulated_site.home / "carbon.csv"
+    now = datetime.now(UTC)
+    series.write_text(f"from,until,grams_per_kwh\n{now - timedelta(hours=1)},{now + timedelta(hours=1)},87.5\n")
+    bindings = simulated_site.home / "bindings.yaml"
+    bindings.write_text(bindings.read_text() + "carbon: {file: carbon.csv, name: day ahead}\n")
+    await simulated_site.start()
+    await centre.until_connected()
+    probe = a_probe(claims.CARBON, probe_kinds.CARBON, {"measured": True})
+    await centre.send("probe-plan", a_plan(probe))
+    good = await found(centre, probe, EvidenceResult.PROVEN)
+    assert (good.proven, good.subject) == (87.5, "carbon source day ahead")
+
+    series.unlink()
+
+    def last_good() -> Evidence | None:
+        return next((each for each in centre.evidence if each.detail.startswith("last good value")), None)
+
+    later: Evidence = await wait_until(last_good, "the file is missed", timeout_s=30)
+    assert later.proven == 87.5
+    assert later.detail == "last good value: the file cannot be read: No such file or directory"
+    assert later.expires - later.at == good.expires - good.at
+    assert later.at < now + timedelta(seconds=30)

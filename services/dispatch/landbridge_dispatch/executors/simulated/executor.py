@@ -357,7 +357,7 @@ class SimulatedExecutor:
 
     async def probe(self, probe: Probe) -> Finding | None:
         """Answer for the declared model: there is nothing else to look at."""
-        if probe.kind in (probe_kinds.CLOCK, probe_kinds.BOUNDARY):
+        if probe.kind in (probe_kinds.CLOCK, probe_kinds.BOUNDARY, probe_kinds.CARBON):
             return None
         amount = claimed_amount(probe) if probe.kind == probe_kinds.CAPACITY else None
         detail = "declared by the model, not observed"
