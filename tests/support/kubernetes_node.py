@@ -1,4 +1,4 @@
-"""A node that really runs pods of the fake cluster: each container as processes of this machine, paths translated.
+"""A node that really runs pods of a cluster: each container as processes of this machine, paths translated.
 
 It does what a kubelet does and tests rely on: mounts by path, projected tokens, TERM and KILL with the pod's grace, the
 termination message, logs, exit codes. No isolation: only what tests themselves declare is run here.
@@ -11,7 +11,7 @@ import shutil
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from landbridge.domain import units
 from landbridge_dispatch.executors.local import procfs
@@ -38,14 +38,43 @@ class Running:
     out_of_memory: bool = False
 
 
+class Backend(Protocol):
+    """The cluster as the node sees it."""
+
+    async def pods(self) -> list[dict[str, Any]]:
+        """All pods that may be this node's."""
+
+    async def configmap(self, namespace: str, name: str) -> dict[str, str]:
+        """The data of a ConfigMap."""
+
+    async def secret(self, namespace: str, name: str, key: str) -> str:
+        """A value of a Secret."""
+
+    async def token(self, pod: dict[str, Any], asked: dict[str, Any]) -> str:
+        """A token of the pod's service account, bound to the pod."""
+
+    def log(self, namespace: str, pod: str, container: str, text: str) -> None:
+        """Keep what a container wrote."""
+
+    async def tell_running(self, pod: dict[str, Any]) -> None:
+        """Write into the pod's status that its container runs."""
+
+    async def tell_end(self, pod: dict[str, Any], status: dict[str, Any]) -> None:
+        """Write the last status."""
+
+    async def gone(self, pod: dict[str, Any]) -> None:
+        """The pod is to be deleted and nothing of it runs: let it leave."""
+
+
 @dataclass
 class Node:
     """`home`: where pods' files lie; `claims`: directories behind claims, by name; `shell`: stands for /bin/sh."""
 
-    cluster: FakeCluster
+    backend: Backend
     home: Path
     claims: dict[str, Path]
     shell: str = "/bin/sh"
+    step_s: float = STEP_S
     accepts: bool = True
     """Whether new pods are started."""
     limit: int = 1_000_000
@@ -53,32 +82,37 @@ class Node:
     keeps_conditions: bool = False
     """Whether conditions that others wrote stay at the end."""
     started: list[str] = field(default_factory=list)
+    slots: dict[str, str] = field(default_factory=dict)
+    """UIDs of pods by the slot that they were made for."""
     _running: dict[str, Running] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
         """Run pods until cancelled; nothing is left running then."""
-        self.cluster.kubelet.ends_deleted = False
-        self.cluster.server.api.store.wake()
         try:
             while True:
                 await self.step()
-                await asyncio.sleep(STEP_S)
+                await asyncio.sleep(self.step_s)
         finally:
             for running in self._running.values():
                 _signal(running, signal.SIGKILL)
                 running.pump.cancel()
                 await running.process.wait()
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs."""
+        return bool(self._running)
+
     async def step(self) -> None:
         """Look at every pod once."""
-        for pod in self.cluster.all_of("pods"):
+        for pod in await self.backend.pods():
             meta, status = pod["metadata"], pod["status"]
             running = self._running.get(meta["uid"])
             if running is not None:
                 await self._follow(pod, running)
             elif meta.get("deletionTimestamp"):
-                self._gone(pod)
+                await self.backend.gone(pod)
             elif status.get("phase", "Pending") == "Pending" and self._takes(meta["uid"]):
                 self._taken.add(meta["uid"])
                 await self._start(pod)
@@ -91,10 +125,10 @@ class Node:
     async def _start(self, pod: dict[str, Any]) -> None:
         meta, container = pod["metadata"], pod["spec"]["containers"][0]
         home = self.home / meta["uid"]
-        paths = self._mount(pod, container, home)
+        paths = await self._mount(pod, container, home)
         env = {"PATH": os.environ["PATH"]}
         for entry in container.get("env") or ():
-            env[entry["name"]] = _unescaped(_translated(self._value(pod, entry), paths))
+            env[entry["name"]] = _unescaped(_translated(await self._value(pod, entry), paths))
         words = [_unescaped(_translated(word, paths)) for word in (*container["command"], *container.get("args", ()))]
         if words[0] == "/bin/sh":
             words[0] = self.shell
@@ -107,9 +141,10 @@ class Node:
         limit = units.parse_bytes(memory) if memory else 0
         self._running[meta["uid"]] = Running(meta["namespace"], meta["name"], home, process, pump, limit)
         self.started.append(meta["uid"])
-        self.cluster.run_pod(meta["name"], namespace=meta["namespace"])
+        self.slots.setdefault((meta.get("labels") or {}).get("landbridge.io/slot", ""), meta["uid"])
+        await self.backend.tell_running(pod)
 
-    def _mount(self, pod: dict[str, Any], container: dict[str, Any], home: Path) -> dict[str, str]:
+    async def _mount(self, pod: dict[str, Any], container: dict[str, Any], home: Path) -> dict[str, str]:
         """Lay every volume; return places of this machine by paths of the container."""
         home.mkdir(parents=True)
         paths = {container["terminationMessagePath"]: str(home / "termination-log")}
@@ -119,49 +154,36 @@ class Node:
             if "persistentVolumeClaim" in volume:
                 place = self.claims[volume["persistentVolumeClaim"]["claimName"]]
             elif "configMap" in volume:
-                self._lay_configmap(pod["metadata"]["namespace"], volume["configMap"]["name"], place)
+                await self._lay_configmap(pod["metadata"]["namespace"], volume["configMap"]["name"], place)
             elif "projected" in volume:
-                self._lay_token(pod, volume["projected"]["sources"][0]["serviceAccountToken"], place)
+                await self._lay_token(pod, volume["projected"]["sources"][0]["serviceAccountToken"], place)
             place.mkdir(parents=True, exist_ok=True)
             paths[mount["mountPath"]] = str(place / mount["subPath"] if mount.get("subPath") else place)
         return paths
 
-    def _lay_configmap(self, namespace: str, name: str, place: Path) -> None:
-        found = self.cluster.get("configmaps", name, namespace=namespace)
-        assert found is not None, f"there is no ConfigMap {name}"
+    async def _lay_configmap(self, namespace: str, name: str, place: Path) -> None:
         place.mkdir()
-        for file, text in found["data"].items():
+        for file, text in (await self.backend.configmap(namespace, name)).items():
             (place / file).write_text(text)
 
-    def _lay_token(self, pod: dict[str, Any], asked: dict[str, Any], place: Path) -> None:
-        meta = pod["metadata"]
-        request = {
-            "spec": {
-                "audiences": [asked["audience"]],
-                "expirationSeconds": asked["expirationSeconds"],
-                "boundObjectRef": {"kind": "Pod", "name": meta["name"], "uid": meta["uid"]},
-            }
-        }
-        account = pod["spec"].get("serviceAccountName", "default")
-        issued = self.cluster.api.access.issue(meta["namespace"], account, request)
+    async def _lay_token(self, pod: dict[str, Any], asked: dict[str, Any], place: Path) -> None:
         place.mkdir()
-        (place / asked["path"]).write_text(issued["status"]["token"])
+        (place / asked["path"]).write_text(await self.backend.token(pod, asked))
 
-    def _value(self, pod: dict[str, Any], entry: dict[str, Any]) -> str:
+    async def _value(self, pod: dict[str, Any], entry: dict[str, Any]) -> str:
         source = entry.get("valueFrom")
         if source is None:
             return str(entry.get("value", ""))
         if "fieldRef" in source:
             label = source["fieldRef"]["fieldPath"].partition("'")[2].rstrip("']")
             return str(pod["metadata"]["labels"][label])
-        secret = self.cluster.get("secrets", source["secretKeyRef"]["name"], namespace=pod["metadata"]["namespace"])
-        assert secret is not None
-        return str(secret["stringData"][source["secretKeyRef"]["key"]])
+        reference = source["secretKeyRef"]
+        return await self.backend.secret(pod["metadata"]["namespace"], reference["name"], reference["key"])
 
     async def _pump(self, process: asyncio.subprocess.Process, namespace: str, pod: str, container: str) -> None:
         assert process.stdout is not None
         while data := await process.stdout.read(65536):
-            self.cluster.server.logs.write(namespace, pod, container, data.decode(errors="replace"))
+            self.backend.log(namespace, pod, container, data.decode(errors="replace"))
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
@@ -183,37 +205,78 @@ class Node:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(running.pump), 1.0)
         del self._running[meta["uid"]]
-        self._tell_end(running)
-        current = self.cluster.get("pods", running.name, namespace=running.namespace)
-        if current is not None and current["metadata"].get("deletionTimestamp"):
-            self._gone(current)
+        status = self._end_of(pod, running)
         shutil.rmtree(running.home, ignore_errors=True)
+        await self.backend.tell_end(pod, status)
 
-    def _tell_end(self, running: Running) -> None:
+    def _end_of(self, pod: dict[str, Any], running: Running) -> dict[str, Any]:
         code = running.process.returncode or 0
         code = 128 - code if code < 0 else code
         file = running.home / "termination-log"
         message = file.read_text(errors="replace")[:MESSAGE_MAX] if file.exists() else ""
         reason = "OOMKilled" if running.out_of_memory else "Completed" if code == 0 else "Error"
-        current = self.cluster.get("pods", running.name, namespace=running.namespace)
-        if current is None:
-            return
-        [status] = current["status"]["containerStatuses"]
-        began = status["state"].get("running", {}).get("startedAt") or now()
+        status = (pod["status"].get("containerStatuses") or [{}])[0]
+        began = (status.get("state") or {}).get("running", {}).get("startedAt") or now()
         ended = {"exitCode": code, "reason": reason, "startedAt": began, "finishedAt": now(), "message": message}
-        told = {
+        return {
             "phase": "Succeeded" if code == 0 else "Failed",
             "conditions": [
-                *(current["status"].get("conditions") or () if self.keeps_conditions else ()),
+                *(pod["status"].get("conditions") or () if self.keeps_conditions else ()),
                 condition("PodScheduled"),
                 condition("Ready", "False", reason="PodCompleted"),
             ],
             "containerStatuses": [{**status, "ready": False, "state": {"terminated": ended}}],
         }
-        self.cluster.set_pod_status(running.name, told, namespace=running.namespace)
 
-    def _gone(self, pod: dict[str, Any]) -> None:
-        """What is deleted and runs no more leaves the API, once nobody holds it."""
+    def exceed_memory(self, uid: str) -> None:
+        """Do what the kernel does to a container that takes too much."""
+        running = self._running[uid]
+        running.out_of_memory = True
+        _signal(running, signal.SIGKILL)
+
+
+@dataclass
+class FakeBackend:
+    """The cluster in this process."""
+
+    cluster: FakeCluster
+
+    def __post_init__(self) -> None:
+        self.cluster.kubelet.ends_deleted = False
+
+    async def pods(self) -> list[dict[str, Any]]:
+        return self.cluster.all_of("pods")
+
+    async def configmap(self, namespace: str, name: str) -> dict[str, str]:
+        found = self.cluster.get("configmaps", name, namespace=namespace)
+        assert found is not None, f"there is no ConfigMap {name}"
+        return dict(found["data"])
+
+    async def secret(self, namespace: str, name: str, key: str) -> str:
+        found = self.cluster.get("secrets", name, namespace=namespace)
+        assert found is not None, f"there is no Secret {name}"
+        return str(found["stringData"][key])
+
+    async def token(self, pod: dict[str, Any], asked: dict[str, Any]) -> str:
+        account = pod["spec"].get("serviceAccountName", "default")
+        issued = self.cluster.api.access.issue(pod["metadata"]["namespace"], account, token_request(pod, asked))
+        return str(issued["status"]["token"])
+
+    def log(self, namespace: str, pod: str, container: str, text: str) -> None:
+        self.cluster.server.logs.write(namespace, pod, container, text)
+
+    async def tell_running(self, pod: dict[str, Any]) -> None:
+        self.cluster.run_pod(pod["metadata"]["name"], namespace=pod["metadata"]["namespace"])
+
+    async def tell_end(self, pod: dict[str, Any], status: dict[str, Any]) -> None:
+        meta = pod["metadata"]
+        if self.cluster.get("pods", meta["name"], namespace=meta["namespace"]) is None:
+            return
+        current = self.cluster.set_pod_status(meta["name"], status, namespace=meta["namespace"])
+        if current["metadata"].get("deletionTimestamp"):
+            await self.gone(current)
+
+    async def gone(self, pod: dict[str, Any]) -> None:
         store = self.cluster.api.store
         key = (("", "pods"), pod["metadata"]["namespace"], pod["metadata"]["name"])
         current = store.get(key)
@@ -226,11 +289,19 @@ class Node:
             store.put(key, current)
         deletion.finish_if_free(store, key)
 
-    def exceed_memory(self, uid: str) -> None:
-        """Do what the kernel does to a container that takes too much."""
-        running = self._running[uid]
-        running.out_of_memory = True
-        _signal(running, signal.SIGKILL)
+
+def token_request(pod: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """As the kubelet asks for the token of a projected volume."""
+    meta = pod["metadata"]
+    return {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {
+            "audiences": [asked["audience"]],
+            "expirationSeconds": asked["expirationSeconds"],
+            "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]},
+        },
+    }
 
 
 def _signal(running: Running, number: int) -> None:

@@ -13,7 +13,7 @@ from contract.executors.harness import ProcessHarness, write_bindings
 from landbridge_dispatch.executors.kubernetes import names, permissions
 from landbridge_dispatch.executors.protocol import Executor, SlotKey
 from support.kubernetes import FakeCluster, fake_cluster
-from support.kubernetes_node import Node
+from support.kubernetes_node import FakeBackend, Node
 
 NAMESPACE = "lb-retail-eu"
 SYSTEM, DISPATCHER = "landbridge-system", "landbridge-dispatcher"
@@ -24,6 +24,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def rules_of(listed: tuple[permissions.Permission, ...]) -> list[dict[str, Any]]:
+    """As they stand in a Role."""
+    return [{"apiGroups": [item.api_group], "resources": [item.resource], "verbs": list(item.verbs)} for item in listed]
 
 
 class KubernetesHarness(ProcessHarness):
@@ -64,7 +69,7 @@ class KubernetesHarness(ProcessHarness):
                 claim: dict[str, Any] = {"metadata": {"name": f"{name}-data"}, "spec": {}}
                 cluster.put("persistentvolumeclaims", claim, namespace=NAMESPACE)
             claims = {f"{name}-data": self.home / "data" / name for name in CLAIMS}
-            self.node = Node(cluster, self.home / "node", claims)
+            self.node = Node(FakeBackend(cluster), self.home / "node", claims)
             task = asyncio.create_task(self.node.run(), name="node")
             try:
                 yield
@@ -99,12 +104,12 @@ class KubernetesHarness(ProcessHarness):
         issued = cluster.api.access.issue(SYSTEM, DISPATCHER, {"spec": {"expirationSeconds": 7200}})
         return str(issued["status"]["token"])
 
-    def _write_kubeconfig(self, url: str, token: str) -> None:
+    def _write_kubeconfig(self, url: str, token: str, **more: str) -> None:
         named = {"name": "fake"}
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{**named, "cluster": {"server": url}}],
+            "clusters": [{**named, "cluster": {"server": url, **more}}],
             "users": [{**named, "user": {"token": token}}],
             "contexts": [{**named, "context": {"cluster": "fake", "user": "fake"}}],
             "current-context": "fake",
@@ -112,7 +117,5 @@ class KubernetesHarness(ProcessHarness):
         (self.home / "kubeconfig.yaml").write_text(yaml.safe_dump(config))
 
     def directory(self, key: SlotKey) -> Path:
-        """Of the pod that took the slot."""
-        pods = [pod for pod in self.cluster.all_of("pods") if pod["metadata"]["uid"] in self.node.started]
-        uids: dict[str, str] = {pod["metadata"]["labels"][names.SLOT]: pod["metadata"]["uid"] for pod in pods}
-        return self.node.home / uids[names.name_of(key)] / "work"
+        """Of the first pod of the slot."""
+        return self.node.home / self.node.slots[names.name_of(key)] / "work"

@@ -7,8 +7,10 @@ import pytest
 
 from contract.executors.cluster import KubernetesHarness
 from contract.executors.harness import Harness, ProcessHarness, SimulatedHarness, Watcher, a_lease, make_executor
+from contract.executors.real_cluster import RealKubernetesHarness
 from landbridge_dispatch.executors.local import procfs
 from landbridge_dispatch.executors.local.executor import LocalExecutor
+from support.kubernetes.access_point import real_is_wanted
 from support.wait import wait_until
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
@@ -16,6 +18,8 @@ HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "process": ProcessHarness,
     "simulated": SimulatedHarness,
 }
+if real_is_wanted():
+    HARNESSES["real-kubernetes"] = RealKubernetesHarness
 
 
 @pytest.fixture(params=sorted(HARNESSES))

@@ -9,7 +9,7 @@ from contract.executors.cluster import NAMESPACE, KubernetesHarness
 from contract.executors.harness import Behaviour, Watcher, a_lease, a_work, run, stop
 from landbridge.domain.ownership.environment_model import FINAL, FinalReport, ReportState, SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome
-from landbridge_dispatch.executors.kubernetes import names, progress
+from landbridge_dispatch.executors.kubernetes import events, names, progress, reconciling
 from landbridge_dispatch.executors.protocol import Burial, RefusalCode, RefusedError, SlotView, Work
 from support.wait import wait_until
 
@@ -64,8 +64,8 @@ async def test_of_two_pods_of_one_slot_only_the_first_starts(
 
 async def test_an_object_that_is_not_its_own_is_left_alone(kubernetes: KubernetesHarness) -> None:
     work = a_work(kubernetes.command(Behaviour()))
+    kubernetes.cluster.controllers.jobs = False
     theirs = {
-        "podReplacementPolicy": "Failed",
         "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "theirs"}]}},
     }
     kubernetes.cluster.put("jobs", {"metadata": {"name": name_of(work)}, "spec": theirs}, namespace=NAMESPACE)
@@ -197,6 +197,24 @@ async def test_an_image_that_cannot_be_pulled_fails_the_start_after_a_while(
     )
 
 
+async def test_a_quota_that_lets_no_pod_be_made_is_told_in_the_clusters_words(
+    kubernetes: KubernetesHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciling, "STUCK_S", 0.2)
+    monkeypatch.setattr(events, "AGAIN_S", 0.5)
+    kubernetes.cluster.controllers.jobs = False
+    work = a_work(kubernetes.command(Behaviour()))
+    await run(kubernetes.executor, work)
+    words = "exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10"
+    kubernetes.cluster.event("jobs", name_of(work), "FailedCreate", words, namespace=NAMESPACE)
+
+    async def shown() -> bool:
+        view = await kubernetes.executor.look(work.key)
+        return view is not None and view.report is not None and f"FailedCreate: {words}" in view.report.message
+
+    await wait_until(shown, "the quota is told")
+
+
 @pytest.mark.parametrize(
     ("missing", "spec", "code"),
     [
@@ -239,6 +257,21 @@ async def test_members_of_a_gang_start_together_and_know_their_ranks(
     texts = sorted(text for (_, _, _), text in kubernetes.cluster.server.logs.texts.items())
     assert texts == ["0 of 3\n", "1 of 3\n", "2 of 3\n"]
     assert kubernetes.cluster.get("services", name_of(work), namespace=NAMESPACE) is not None
+
+
+async def test_a_member_that_fails_ends_its_gang_and_tells_how(
+    kubernetes: KubernetesHarness, cluster_watcher: Watcher
+) -> None:
+    words = "import os, sys, time; time.sleep(1) if os.environ['RANK'] == '1' else time.sleep(60); sys.exit(5)"
+    command = [kubernetes.command(Behaviour())[0], "-S", "-c", words]
+    work = a_work(command, type="distributed-job", replicas=3)
+    await run(kubernetes.executor, work)
+
+    view = await cluster_watcher.end(work.key, timeout_s=90)
+
+    assert view.report is not None
+    assert (view.report.outcome, view.reason, view.report.exit_code) == (AttemptOutcome.FAILED, "exit-code", 5)
+    assert not kubernetes.node.busy
 
 
 async def test_a_gang_that_lacks_a_member_does_not_start(

@@ -12,7 +12,7 @@ ENDS = {AttemptOutcome.COMPLETED, AttemptOutcome.CANCELLED}
 
 
 async def test_a_cancel_at_the_moment_of_the_end_leaves_one_end_each(harness: Harness, watcher: Watcher) -> None:
-    count = 40 if harness.real else 200
+    count = round(40 / harness.slowness) if harness.real else 200
     chance = random.Random(7)
     works = [a_work(harness.command(Behaviour(seconds=0.5))) for _ in range(count)]
     await run(harness.executor, *works)
@@ -40,19 +40,19 @@ async def test_each_of_many_stops_itself_in_time_also_those_that_ignore_the_poli
     harness: Harness, watcher: Watcher
 ) -> None:
     """All are due in the same tick of the same clock; the polite and the stubborn alternate."""
-    count = 20 if harness.real else 50
+    count = round(20 / harness.slowness) if harness.real else 50
     grace_ms = 1_000
     policy = {"disconnection": {"policy": "stop-after-grace", "grace": f"{grace_ms}ms"}}
     works = [
         a_work(harness.command(Behaviour(seconds=120, ignore_term=bool(number % 2))), lifecycle=policy)
         for number in range(count)
     ]
-    lease = a_lease(seconds=10)
+    lease = a_lease(seconds=10 * harness.slowness)
     harness.executor.hold_lease(lease)
     await run(harness.executor, *works)
 
     async def ended(index: int) -> int:
-        view = await watcher.end(works[index].key, timeout_s=60)
+        view = await watcher.end(works[index].key, timeout_s=120)
         assert view.report is not None
         assert view.report.reason == "self-stopped"
         return boot_ms()

@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import web
 
 from landbridge.runtime import logs
-from landbridge_dispatch.executors.kubernetes.api import Api, ApiError
+from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, UnreachableError
 from landbridge_dispatch.executors.kubernetes.keeping import Asking, LeaseKeeper
 from landbridge_dispatch.executors.kubernetes.settings import Keeper
 
@@ -24,6 +24,8 @@ KEPT_S: Final = 300.0
 KEPT_MAX: Final = 20_000
 REFUSED_KEPT_S: Final = 5.0
 TOKEN_MAX: Final = 16_384
+REVIEWS_MAX: Final = 8
+"""Reviews at a time: who sends made-up tokens must not keep the API server, or this dispatcher, from their work."""
 _POD: Final = "authentication.kubernetes.io/pod-name"
 _UID: Final = "authentication.kubernetes.io/pod-uid"
 _ACCOUNT: Final = "system:serviceaccount:"
@@ -45,6 +47,7 @@ class Door:
         self._keeper = keeper
         self._clock = clock
         self._known: dict[str, _Known] = {}
+        self._reviews = 0
         self._runner: web.AppRunner | None = None
 
     async def open(self) -> None:
@@ -83,7 +86,13 @@ class Door:
         known = self._known.get(token)
         if known is not None and now < known.until:
             return known.asking
-        asking = await self._review(token)
+        if self._reviews >= REVIEWS_MAX:
+            raise UnreachableError("too many tokens to review at a time")
+        self._reviews += 1
+        try:
+            asking = await self._review(token)
+        finally:
+            self._reviews -= 1
         if len(self._known) >= KEPT_MAX:
             self._known = {key: value for key, value in self._known.items() if now < value.until}
         if len(self._known) < KEPT_MAX:

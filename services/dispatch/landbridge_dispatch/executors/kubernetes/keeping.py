@@ -55,7 +55,7 @@ class LeaseKeeper:
         name = (pod["metadata"].get("labels") or {}).get(names.SLOT, "")
         job = self._shelf.job(name)
         record = None if job is None else records.record_of(job)
-        if job is None or record is None:
+        if job is None or record is None or job["metadata"]["namespace"] != asking.namespace:
             return GONE
         if record.type != "service" and not _made(pod, job):
             return "never not-here this pod was not made by its slot's Job"

@@ -14,6 +14,7 @@ from landbridge.runtime import logs
 from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import ApiError, Object
+from landbridge_dispatch.executors.kubernetes.events import AGAIN_S, Events
 from landbridge_dispatch.executors.kubernetes.facts import pod_facts
 from landbridge_dispatch.executors.kubernetes.orders import closed
 from landbridge_dispatch.executors.kubernetes.progress import Progress, progress
@@ -24,6 +25,8 @@ from landbridge_dispatch.executors.kubernetes.views import phase_of
 log = logs.get(__name__)
 
 RETRY_S: Final = 2.0
+STUCK_S: Final = 10.0
+"""After what time without a pod, or with one that is not on, its events are asked."""
 ANEW_S: Final = 600.0
 """How often all slots are looked at although nothing was heard of them."""
 
@@ -38,6 +41,7 @@ class Reconciler:
         self._shelf = shelf
         self._seen = seen
         self._long_s = units.parse_duration(bindings.kubernetes.start_within) / 1000
+        self._events = Events(shelf.api)
         self._since: dict[tuple[str, str], float] = {}
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
@@ -81,7 +85,7 @@ class Reconciler:
             await self._clear(name)
             return
         found = self._progress(job)
-        self.provider[name] = found.provider
+        self.provider[name] = await self._in_its_words(job, found)
         if found.grave is not None or found.end is not None or found.claim is not None:
             job = await self._shelf.change(name, lambda current: _recorded(current, found)) or job
         if found.again_at:
@@ -102,6 +106,22 @@ class Reconciler:
         return progress(
             job, pods, now, long_s=self._long_s, since=lambda code: self._since.setdefault((name, code), now)
         )
+
+    async def _in_its_words(self, job: Object, found: Progress) -> str:
+        """Return how it stands in the cluster's words; its events are asked where a pod lacks or does not get on."""
+        if phase_of(job) is not SlotPhase.CREATED or names.BEGUN not in records.annotations(job):
+            return found.provider
+        pods = [pod_facts(pod) for pod in self._shelf.pods_of(job)]
+        stuck = [pod for pod in pods if not pod.over and not pod.running and not pod.scheduled]
+        about = stuck[0].uid if stuck else "" if pods else job["metadata"]["uid"]
+        begun_at = records.read(job, names.BEGUN, float) or time.time()
+        if not about or time.time() - begun_at < STUCK_S:
+            if about:
+                self._later(job["metadata"]["name"], STUCK_S)
+            return found.provider
+        told = await self._events.warning(job["metadata"]["namespace"], about)
+        self._later(job["metadata"]["name"], AGAIN_S)
+        return "; ".join(part for part in (found.provider, told) if part)
 
     async def _enforce(self, job: Object) -> None:
         """End pods that must not run: of graves, of ended slots, and of those that were ordered to stop."""
@@ -136,10 +156,13 @@ class Reconciler:
         self._seen(name, True)
 
     def _later(self, name: str, seconds: float) -> None:
-        timer = self._timers.pop(name, None)
+        loop, timer = asyncio.get_running_loop(), self._timers.get(name)
+        due = loop.time() + max(0.05, seconds)
+        if timer is not None and timer.when() <= due:
+            return
         if timer is not None:
             timer.cancel()
-        self._timers[name] = asyncio.get_running_loop().call_later(max(0.05, seconds), self._due, name)
+        self._timers[name] = loop.call_at(due, self._due, name)
 
     def _due(self, name: str) -> None:
         self._timers.pop(name, None)

@@ -30,9 +30,7 @@ def phase_of(job: Mapping[str, Any]) -> SlotPhase:
     return SlotPhase.RUNNING if names.CLAIMS in noted else SlotPhase.CREATED
 
 
-def view_of(
-    job: Mapping[str, Any], record: records.Record, *, provider: str = "", node: str = "", node_architecture: str = ""
-) -> SlotView:
+def view_of(job: Mapping[str, Any], record: records.Record, *, provider: str = "", node: str = "") -> SlotView:
     """Return the view of a slot. `provider` and `node`: how it stands there, if that is known."""
     key, phase = key_of(record), phase_of(job)
     grave = records.read(job, names.GRAVE, records.Grave)
@@ -53,7 +51,7 @@ def view_of(
         stopping="" if stop is None else stop.reason,
         settled_term=records.integer(job, names.SETTLED),
         final=None if answer is None else FinalReport(ReportState(answer.state), answer.outcome, answer.reason),
-        report=_report(job, record, phase, end, grave, provider, (node, node_architecture)),
+        report=_report(job, record, phase, end, grave, provider, node),
     )
 
 
@@ -64,7 +62,7 @@ def _report(
     end: records.End | None,
     grave: records.Grave | None,
     provider: str,
-    node: tuple[str, str],
+    node: str,
 ) -> wire.AttemptReport:
     key = key_of(record)
     epoch = wire.Epoch(generation=key.epoch.generation, counter=key.epoch.counter)
@@ -76,8 +74,7 @@ def _report(
     created = _moment(moment(job["metadata"].get("creationTimestamp")))
     sealed = records.annotations(job).get(names.CHECKPOINT, "")
     own = {"workload": f"{job['metadata'].get('namespace', '')}/{job['metadata']['name']}"}
-    own |= {"host": node[0]} if node[0] else {}
-    own |= {"architecture": node[1]} if node[1] else {}
+    own |= {"host": node} if node else {}
     report = wire.AttemptReport(
         operation=key.operation,
         epoch=epoch,

@@ -52,7 +52,8 @@ class Kept:
                 # Jitter keeps the watches of many kinds from coming back in one moment.
                 await asyncio.sleep(wait_s * (0.5 + random.random()))  # noqa: S311
                 wait_s = min(wait_s * 2, RETRY_MAX_S)
-                if error.status in (401, 403):
+                if error.status:
+                    # An answer, not a cut: such as a version that a server restored from a backup has not reached.
                     self._version = ""
 
     async def list(self) -> None:

@@ -87,8 +87,9 @@ await_start() {
   done
 }
 
+# To the workload's whole session. Shells differ in how they take a group's number; the last form reaches one process.
 signal_all() {
-  kill -"$1" -- "-$CHILD" 2>/dev/null || kill -"$1" "$CHILD" 2>/dev/null
+  kill -s "$1" -- "-$CHILD" 2>/dev/null || kill -"$1" "-$CHILD" 2>/dev/null || kill -s "$1" "$CHILD" 2>/dev/null
 }
 
 newest_checkpoint() {

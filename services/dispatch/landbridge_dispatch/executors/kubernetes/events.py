@@ -1,0 +1,48 @@
+"""Why the cluster does not go on with something, in the words of its events: a quota, a volume, a missing ConfigMap.
+
+Events are asked for only where nothing else says why, seldom, and never more than one request a second for all slots:
+a cluster that is full of waiting work must not be asked about each.
+"""
+
+import time
+from typing import Final
+
+from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
+
+AGAIN_S: Final = 60.0
+PAUSE_S: Final = 1.0
+KNOWN_MAX: Final = 2_000
+
+
+class Events:
+    """Remembers for a while what was told of an object."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._known: dict[str, tuple[str, float]] = {}
+        self._asked_at = 0.0
+
+    async def warning(self, namespace: str, uid: str) -> str:
+        """Return the latest warning about an object; empty where there is none, or where it is not time to ask."""
+        now = time.monotonic()
+        told, at = self._known.get(uid, ("", -AGAIN_S))
+        if now - at < AGAIN_S or now - self._asked_at < PAUSE_S:
+            return told
+        self._asked_at = now
+        try:
+            query = {"fieldSelector": f"involvedObject.uid={uid},type=Warning"}
+            found, _ = await self._api.list(f"/api/v1/namespaces/{namespace}/events", **query)
+        except ApiError:
+            return told
+        latest = max(
+            found, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default={}
+        )
+        told = f"{latest.get('reason', '')}: {latest.get('message', '')}" if latest else ""
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[uid] = told, now
+        return told
+
+
+def _time(event: Object) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
