@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from landbridge.domain.probe_kinds import BOUNDARY, CAPACITY, REFUSED, WORKLOAD
+from landbridge.domain.probe_kinds import BOUNDARY, CAPACITY, REFUSED, STORAGE, WORKLOAD
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge.schema.wire.report_v1 import EvidenceResult
 from landbridge_dispatch.executors.bindings import Bindings
@@ -114,10 +114,23 @@ async def test_nodes_are_proven_by_jobs_that_really_run(api: Access) -> None:
         runtime = await _run(probes, WORKLOAD, {})
         first = await _run(probes, CAPACITY, {"cpu": "1"}, **{"class": "cpu-general"})
         again = await _run(probes, CAPACITY, {"cpu": "1"}, **{"class": "cpu-general"})
+        storage = {
+            name: await _run(probes, STORAGE, {"storageClass": name}, timeout_s=120, storage="default")
+            for name in await _default_storage(api)
+        }
 
     assert runtime.result is EvidenceResult.PROVEN, runtime.detail
     assert (first.result, first.proven) == (EvidenceResult.PROVEN, 1), first.detail
     assert again == first
+    # Both are the truth about some cluster: the probe writes as work does, which is not root.
+    told = {"a claim was bound, written and read", "exit code 1: it cannot be written as user 65532"}
+    assert {found.detail for found in storage.values()} <= told
+
+
+async def _default_storage(api: Access) -> list[str]:
+    found = (await api.read("/apis/storage.k8s.io/v1/storageclasses"))["items"]
+    mark = "storageclass.kubernetes.io/is-default-class"
+    return [one["metadata"]["name"] for one in found if (one["metadata"].get("annotations") or {}).get(mark) == "true"]
 
 
 _NODE = {

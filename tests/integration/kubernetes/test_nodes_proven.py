@@ -76,7 +76,7 @@ async def test_a_node_that_fails_does_not_count_and_is_named(cluster: FakeCluste
         found = await found_by(probes, CAPACITY, GPUS, **{"class": "gpu-80gb"})
 
     assert (found.result, found.proven) == (PROVEN, 8)
-    assert found.detail == "1 of 2 nodes proven; node gpu-2: exit code 3"
+    assert found.detail.startswith("1 of 2 nodes proven; node gpu-2: exit code 3: ")
     assert _nodes(probes.affinity("gpu-80gb")) == ["gpu-1"]
 
 
@@ -153,7 +153,11 @@ async def test_while_all_devices_are_at_work_the_last_proof_of_the_same_node_cou
         told["message"] = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
         cluster.set_pod_status(pod["metadata"]["name"], {"conditions": [told]}, namespace=SPACE)
         busy = await running
+        voided = probes.voided()
+        waiting = asyncio.ensure_future(anext(voided))
         cluster.put("nodes", a_node("gpu-1", boot="boot-2", **GPU))
+        await asyncio.wait_for(waiting, 5)
+        await voided.aclose()  # type: ignore[attr-defined]
         other = await found_by(probes, CAPACITY, GPUS, timeout_s=8, **{"class": "gpu-80gb"})
 
     assert (first.proven, busy.proven, other.proven) == (8, 8, 0)

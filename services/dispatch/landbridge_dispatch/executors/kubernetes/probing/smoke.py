@@ -26,11 +26,16 @@ DEADLINE_S: Final = 120
 CLOCK_OFF_S: Final = 10
 """How far a node's clock may be off; what is compared has whole seconds, and starting takes time."""
 _VOLUME_SIZE: Final = "1Gi"
+_SAY: Final = 'no() { echo "$*" > /dev/termination-log; exit 1; }; '
 _WRITE: Final = (
-    "dd if=/dev/urandom of=/probe/sample bs=65536 count=16 2>/dev/null && sync && "
-    'sum=$(cksum < /probe/sample) && [ "$(cksum < /probe/sample)" = "$sum" ] && rm /probe/sample && '
+    "dd if=/dev/urandom of=/probe/sample bs=65536 count=16 2>/dev/null && sync && first=$(cksum < /probe/sample) || "
+    'no "it cannot be written as user $(id -u)"; '
+    '[ "$(cksum < /probe/sample)" = "$first" ] || no "what is read is not what was written"; '
+    'rm /probe/sample || no "what was written cannot be removed"; '
 )
-_DEVICES: Final = "if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi -L >/dev/null || exit 3; fi && "
+_DEVICES: Final = (
+    "if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi -L >/dev/null || no 'nvidia-smi finds no device'; fi; "
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +93,7 @@ def job(site: KubernetesSettings, namespace: str, trial: Trial, word: str) -> Ob
 
 def _pod(site: KubernetesSettings, trial: Trial, word: str) -> Object:
     tries = (_WRITE if trial.writes else "") + (_DEVICES if trial.reach.resource or trial.reach.device_class else "")
-    script = f'{tries}echo "$1 $(date +%s)" > /dev/termination-log'
+    script = f'{_SAY}{tries}echo "$1 $(date +%s)" > /dev/termination-log'
     container: Object = {
         "name": names.CONTAINER,
         "image": trial.image,
@@ -205,7 +210,9 @@ def outcome(found: Object, pods: Sequence[Object]) -> Outcome:
 def _why(facts: Sequence[Any]) -> str:
     for fact in facts:
         if fact.terminated and fact.exit_code:
-            return f"exit code {fact.exit_code}{f', {fact.reason}' if fact.reason not in ('', 'Error') else ''}"
+            reason = f", {fact.reason}" if fact.reason not in ("", "Error") else ""
+            message = f": {' '.join(fact.message.split())[:200]}" if fact.message else ""
+            return f"exit code {fact.exit_code}{reason}{message}"
         if fact.waiting and fact.waiting not in ("ContainerCreating", "PodInitializing"):
             return f"{fact.waiting}: {fact.waiting_message}"[:300]
     return ""
