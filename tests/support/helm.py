@@ -5,6 +5,7 @@ Not Helm: whitespace and everything else that no chart of ours uses is left out.
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def _look_up(path: str, dot: Any, root: Object) -> Any:
     return value
 
 
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[[Any], str]] = {
     "quote": lambda value: json.dumps(str(value), ensure_ascii=False),
     "toJson": json.dumps,
     "toYaml": lambda value: yaml.safe_dump(value, sort_keys=False).removesuffix("\n"),

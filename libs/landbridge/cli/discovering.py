@@ -1,6 +1,5 @@
 """`env discover`: the draft of a contract from a live cluster."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,6 +38,8 @@ def discover(
     valid contract; what a person has to decide stands above it, where a value comes from beside it. Nothing that it
     claims counts before it was proven.
     """
+    import asyncio
+
     from landbridge.cli.annotated import annotated_text
     from landbridge.domain.discovering import draft_contract
 

@@ -26,7 +26,8 @@ from support.kubernetes import Course
 from support.kubernetes.access_point import Access, image, own_namespace
 
 _RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
-_TIER = {"boundary": "securityTier", "expect": REFUSED}
+_CLASS: dict[str, Any] = {"class": "cpu-general"}
+_TIER: dict[str, Any] = {"boundary": "securityTier", "expect": REFUSED}
 
 
 @contextlib.asynccontextmanager
@@ -45,7 +46,7 @@ async def _probes(api: Access, **probes: str) -> AsyncIterator[ClusterProbes]:
         await cluster.close()
 
 
-async def _run(probes: ClusterProbes, kind: str, claimed: Any, timeout_s: int = 90, **parameters: str) -> Finding:
+async def _run(probes: ClusterProbes, kind: str, claimed: Any, *, timeout_s: int = 90, **parameters: Any) -> Finding:
     told = {"claimed": msgspec.json.encode(claimed).decode(), **parameters}
     probe = Probe(name=f"{kind}@1", claim=kind, kind=kind, timeout_seconds=timeout_s, parameters=told)
     found = await probes.run(probe)
@@ -86,9 +87,9 @@ async def test_the_shipped_rights_are_enough_and_no_more(api: Access) -> None:
         async with cluster.anew(answer["status"]["token"]) as asked:
             rights = [(item, api.namespace) for item in (*work.NAMESPACED, *probing.NAMESPACED)]
             rights += [(item, "") for item in (*work.CLUSTER, *probing.CLUSTER)]
-            for item, namespace in rights:
-                for verb in item.verbs:
-                    assert await may(asked, verb, item.api_group, item.resource, namespace), (verb, item.resource)
+            for right, namespace in rights:
+                for verb in right.verbs:
+                    assert await may(asked, verb, right.api_group, right.resource, namespace), (verb, right.resource)
             settings = {"site": "a", "namespace": api.namespace}
             bindings = Bindings(home=Path(), kubernetes=msgspec.convert(settings, KubernetesSettings))
             probes = ClusterProbes(asked, bindings)
@@ -112,8 +113,8 @@ async def test_nodes_are_proven_by_jobs_that_really_run(api: Access) -> None:
         api.fake.kubelet.course = _honest
     async with own_namespace(api, _RESTRICTED), _probes(api, image=chosen) as probes:
         runtime = await _run(probes, WORKLOAD, {})
-        first = await _run(probes, CAPACITY, {"cpu": "1"}, **{"class": "cpu-general"})
-        again = await _run(probes, CAPACITY, {"cpu": "1"}, **{"class": "cpu-general"})
+        first = await _run(probes, CAPACITY, {"cpu": "1"}, **_CLASS)
+        again = await _run(probes, CAPACITY, {"cpu": "1"}, **_CLASS)
         storage = {
             name: await _run(probes, STORAGE, {"storageClass": name}, timeout_s=120, storage="default")
             for name in await _default_storage(api)

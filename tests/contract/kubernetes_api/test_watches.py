@@ -4,6 +4,16 @@ from contract.kubernetes_api.samples import a_map
 from support.kubernetes.access_point import MERGE, Access
 
 
+OURS = {"labelSelector": "sample=yes"}
+"""Controllers put objects of their own into a new namespace, at any moment."""
+
+
+def _ours(name: str) -> dict[str, object]:
+    item = a_map(name)
+    item["metadata"]["labels"] = {"sample": "yes"}
+    return item
+
+
 def _told(event: dict[str, object]) -> tuple[object, str]:
     item = event["object"]
     assert isinstance(item, dict)
@@ -11,11 +21,11 @@ def _told(event: dict[str, object]) -> tuple[object, str]:
 
 
 async def test_changes_come_in_order_from_where_the_list_ended(api: Access) -> None:
-    await api.make("configmaps", a_map("before"))
+    await api.make("configmaps", _ours("before"))
     revision = (await api.read("configmaps"))["metadata"]["resourceVersion"]
 
-    async with api.watching("configmaps", resourceVersion=revision) as stream:
-        await api.make("configmaps", a_map("new"))
+    async with api.watching("configmaps", resourceVersion=revision, **OURS) as stream:
+        await api.make("configmaps", _ours("new"))
         await api.ask("PATCH", "configmaps/before", {"data": {"a": "1"}}, content_type=MERGE)
         await api.ask("DELETE", "configmaps/new")
         events = [await stream.next() for _ in range(3)]
@@ -28,10 +38,10 @@ async def test_changes_come_in_order_from_where_the_list_ended(api: Access) -> N
 
 async def test_a_watch_from_the_past_tells_what_has_happened_since(api: Access) -> None:
     revision = (await api.read("configmaps"))["metadata"]["resourceVersion"]
-    await api.make("configmaps", a_map("one"))
+    await api.make("configmaps", _ours("one"))
     await api.ask("DELETE", "configmaps/one")
 
-    async with api.watching("configmaps", resourceVersion=revision) as stream:
+    async with api.watching("configmaps", resourceVersion=revision, **OURS) as stream:
         events = [await stream.next() for _ in range(2)]
 
     assert [_told(event) for event in events] == [("ADDED", "one"), ("DELETED", "one")]
@@ -73,7 +83,7 @@ async def test_a_revision_that_is_forgotten_is_gone(api: Access) -> None:
 async def test_a_watch_ends_when_its_time_is_over(api: Access) -> None:
     revision = (await api.read("configmaps"))["metadata"]["resourceVersion"]
 
-    async with api.watching("configmaps", resourceVersion=revision, timeoutSeconds=1) as stream:
+    async with api.watching("configmaps", resourceVersion=revision, timeoutSeconds=1, **OURS) as stream:
         assert await stream.rest() == []
 
 

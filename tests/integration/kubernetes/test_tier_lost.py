@@ -1,6 +1,7 @@
 """A cluster whose admission lets a privileged pod in loses the security tier that it claims, and the probe is named."""
 
 from datetime import timedelta
+from typing import Any
 
 from integration.kubernetes.probing import a_dispatcher, a_space, probes_of, some_bindings
 from landbridge.domain import claims
@@ -9,7 +10,7 @@ from landbridge_contract_verifier.plan import Periods, plan
 from support.deciding import NOW, an_environment, an_operation, contract_document, judged_by
 from support.kubernetes import FakeCluster
 
-CONTRACT = {
+CONTRACT: dict[str, Any] = {
     "runtime": {"executor": "kubernetes", "kubernetes": "1.36"},
     "boundaries": {"securityTier": "restricted", "admission": None, "network": None},
 }
