@@ -3,7 +3,6 @@
 from contract.kubernetes_api.samples import a_map
 from support.kubernetes.access_point import MERGE, Access
 
-
 OURS = {"labelSelector": "sample=yes"}
 """Controllers put objects of their own into a new namespace, at any moment."""
 
