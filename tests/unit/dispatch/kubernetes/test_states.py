@@ -165,6 +165,17 @@ def test_a_gang_is_completed_only_when_every_member_is() -> None:
     assert lacking.reason == "removed-externally"
 
 
+def test_a_gang_has_not_ended_while_a_member_has_still_to_take_its_rank() -> None:
+    done = {"reason": "Completed", "exitCode": 0}
+    job = a_job(claims={"0": "pod-0"}, type="distributed-job", replicas=2)
+    first = a_pod(uid="pod-0", rank=0, phase="Succeeded", exited=done)
+    assert decided(job, [first, a_pod(uid="pod-1", rank=1)]).end is None
+    failed = a_pod(uid="pod-1", rank=1, phase="Failed", exited=ERROR)
+    end = decided(job, [first, failed]).end
+    assert end is not None
+    assert (end.outcome, end.reason) == ("failed", "failed-to-start")
+
+
 def test_acceptance_is_judged_by_what_the_wrapper_measured() -> None:
     told = "status 0\noutput model 12 " + "a" * 64 + '\nmetric {"name": "auc", "value": 0.5}'
     done = {"reason": "Completed", "exitCode": 0, "message": told}

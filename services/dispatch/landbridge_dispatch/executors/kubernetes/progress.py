@@ -1,7 +1,7 @@
 """What follows for a slot from its Job and its pods as they stand: the whole rule, whatever changed. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from landbridge.domain.ownership.environment_model import Outcome
@@ -67,7 +67,9 @@ def _started(
     """Tell of a gang that it has ended when none of its members runs; the first that failed says how."""
     owners = {claim.pod for claim in claims.values()}
     seen = [Seen(pod, read_remains(pod.message), claimed=True, stopping=stopping) for pod in facts if pod.uid in owners]
-    if any(not each.pod.over for each in seen):
+    # Members that have not taken their rank yet count as running: the first may have ended before the last has asked.
+    waiting = len(claims) < record.ranks and any(pod.uid not in owners and not pod.over for pod in facts)
+    if waiting or any(not each.pod.over for each in seen):
         return Progress(provider="; ".join(sorted({_provider(each.pod, row_of(each)) for each in seen})))
     if not seen:
         lost = Seen(PodFacts(uid=""), Remains(), claimed=True, stopping=stopping)
@@ -80,11 +82,21 @@ def _started(
         reason, text = told.remains.not_started
         return Progress(grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=True))
     missing = len(owners) > len(seen) or len(claims) < record.ranks
-    row = _LOST if not failed and missing else row_of(told)
+    row = _lacking(facts, owners, stopping) if not failed and missing else row_of(told)
     sealed = next((each.remains.checkpoint for each in seen if each.remains.checkpoint), "")
     return Progress(
         end=_end(record, told, row, now), checkpoint=manifest_of(record, sealed), provider=_provider(told.pod, row)
     )
+
+
+def _lacking(facts: Sequence[PodFacts], owners: set[str], stopping: str) -> Row:
+    """Say how a gang failed of which a member never took its rank."""
+    others = [Seen(pod, read_remains(pod.message), claimed=False) for pod in facts if pod.uid not in owners]
+    if not others or stopping:
+        return _LOST
+    row = row_of(others[0])
+    reason, text = others[0].remains.not_started or (row.reason or "failed-to-start", row.text)
+    return replace(row, outcome=Outcome.FAILED.value, reason=reason, text=f"a member did not start: {text}")
 
 
 def manifest_of(record: records.Record, sealed: str) -> str:
