@@ -126,6 +126,7 @@ class Candidate:
     jurisdictions: frozenset[str] = frozenset()
     general_claims: tuple[str, ...] = (claims.RUNTIME,)
     prices: Mapping[str, Price] = field(default_factory=dict)
+    states_speed: bool = False  # of any class
     host_prices: tuple[Price, ...] | None = None  # of classes of processors, cheapest first; None: one is not stated
 
     @property
@@ -166,6 +167,7 @@ def build_candidate(
         jurisdictions=frozenset(contract.location.jurisdictions),
         general_claims=claims.general_claims(evidence),
         prices=prices,
+        states_speed=any(offer.speed for offer in contract.classes.values()),
         host_prices=_host_prices(contract, prices),
     )
 

@@ -15,7 +15,7 @@ from landbridge.domain.constraints import GROUPS, Constraint
 from landbridge.domain.constraints.operator_rules import NAME as OPERATOR_RULES
 from landbridge.domain.constraints.operator_rules import fields_read
 from landbridge.domain.eligibility import NO_INPUTS, combine
-from landbridge.domain.requirements import RequirementClass, Requirements
+from landbridge.domain.requirements import RequirementClass, Requirements, field_reader
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
 from landbridge.domain.verdict_columns import NEVER, Board, Column, Merged, Question
 
@@ -168,7 +168,7 @@ class EligibilityIndex:
 
     def _question(self, constraint: Constraint, requirements: Requirements) -> Question:
         fields = self._rule_fields if constraint.name == OPERATOR_RULES else constraint.fields
-        asked = (constraint.name, *[getattr(requirements, field) for field in fields])
+        asked = (constraint.name, field_reader(fields)(requirements))
         question = self._questions.get(asked)
         if question is None:
             question = self._questions[asked] = Question(constraint, requirements)

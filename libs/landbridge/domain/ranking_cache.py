@@ -13,7 +13,7 @@ from landbridge.domain.catalogue import Catalogue
 from landbridge.domain.contract import Contract
 from landbridge.domain.placement import Column, Order, column, make_cards, order, ranking_of
 from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed, Preference
-from landbridge.domain.requirements import RequirementClass, Requirements
+from landbridge.domain.requirements import RequirementClass, Requirements, field_reader
 
 MOST_CLASSES: Final = 20_000
 MOST_COLUMNS: Final = 20_000
@@ -56,12 +56,14 @@ class RankingCache:
         self._questions: dict[tuple[object, ...], dict[str, _Measured]] = {}
         self._columns: dict[tuple[object, ...], _Kept] = {}
         self._observed: Mapping[str, Observed] = {}
+        self._backlog = False
         self.version = 0
 
     def observe(self, observed: Mapping[str, Observed]) -> None:
         """Take on a new view of what environments do lately; rankings follow if it differs."""
         if observed != self._observed:
             self._observed = dict(observed)
+            self._backlog = any(seen.backlog is not None for seen in observed.values())
             self.version += 1
 
     @property
@@ -111,7 +113,8 @@ class RankingCache:
         weight: float,
     ) -> Column:
         """Return the column of one preference; the same object for as long as nothing in it changes."""
-        asked = (preference.name, *[getattr(requirements, field) for field in preference.fields])
+        fields = preference.reads(requirements, backlog=self._backlog)
+        asked = (preference.name, fields, field_reader(fields)(requirements))
         key = (asked, names, weight)
         version = self.version if preference.observes else 0
         known = self._columns.get(key)
@@ -133,12 +136,10 @@ class RankingCache:
         requirements: Requirements,
         candidates: Sequence[Candidate],
     ) -> list[Measurement]:
+        observed = self._observed if preference.observes else {}
         known = self._questions.get(asked)
         if known is None:
-            if len(self._questions) >= MOST_QUESTIONS:
-                self._questions.clear()
-            known = self._questions[asked] = {}
-        observed = self._observed if preference.observes else {}
+            return self._first_measurements(preference, asked, requirements, candidates, observed)
         found: list[Measurement] = []
         for candidate in candidates:
             contract, catalogue = candidate.contract, candidate.catalogue
@@ -153,6 +154,26 @@ class RankingCache:
                 measurement = preference.measure(requirements, candidate, seen)
                 item = known[contract.environment] = _Measured(contract, catalogue, seen, measurement)
             found.append(item.measurement)
+        return found
+
+    def _first_measurements(
+        self,
+        preference: Preference,
+        asked: tuple[object, ...],
+        requirements: Requirements,
+        candidates: Sequence[Candidate],
+        observed: Mapping[str, Observed],
+    ) -> list[Measurement]:
+        """Ask every candidate what nobody has been asked yet."""
+        if len(self._questions) >= MOST_QUESTIONS:
+            self._questions.clear()
+        measure = preference.measure
+        seen = [observed.get(candidate.contract.environment, NOTHING_OBSERVED) for candidate in candidates]
+        found = [measure(requirements, candidate, of) for candidate, of in zip(candidates, seen, strict=True)]
+        self._questions[asked] = {
+            candidate.contract.environment: _Measured(candidate.contract, candidate.catalogue, of, measurement)
+            for candidate, of, measurement in zip(candidates, seen, found, strict=True)
+        }
         return found
 
 

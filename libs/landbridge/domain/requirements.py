@@ -6,8 +6,11 @@ in every release that reads the same fields. `classify` reads them from an accep
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from operator import attrgetter
 
 import msgspec
 
@@ -136,3 +139,13 @@ def requirement_class(requirements: Requirements) -> RequirementClass:
 def from_class_body(body: bytes) -> RequirementClass:
     """Read the canonical JSON of a class again, as an assessment carries it. Raises msgspec.MsgspecError."""
     return RequirementClass(hashlib.sha256(body).hexdigest(), body, _DECODER.decode(body))
+
+
+@lru_cache(maxsize=1024)
+def field_reader(fields: tuple[str, ...]) -> Callable[[Requirements], object]:
+    """Return what reads these fields in one go: what a constraint or a preference asks of an operation, as a key."""
+    return attrgetter(*fields) if fields else _nothing
+
+
+def _nothing(_: Requirements) -> object:
+    return None

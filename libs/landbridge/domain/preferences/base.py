@@ -43,16 +43,18 @@ NOTHING_OBSERVED = Observed()
 class Preference(Protocol):
     """One measure; lower values are better.
 
-    It reads of an operation the `fields` that it names, of a candidate contract and catalogue, and what was observed
+    It reads of an operation the fields that `reads` names, of a candidate contract and catalogue, and what was observed
     only if it `observes`.
     """
 
     @property
     def name(self) -> str: ...
     @property
-    def fields(self) -> tuple[str, ...]: ...
-    @property
     def observes(self) -> bool: ...
+
+    def reads(self, requirements: Requirements, *, backlog: bool) -> tuple[str, ...]:
+        """Name the fields of such requirements that it reads; `backlog`: if anything runs or waits anywhere."""
+        ...
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement: ...
 
@@ -63,3 +65,6 @@ class Measure:
     name: ClassVar[str] = ""
     fields: ClassVar[tuple[str, ...]] = ()
     observes: ClassVar[bool] = False
+
+    def reads(self, requirements: Requirements, *, backlog: bool) -> tuple[str, ...]:  # noqa: ARG002
+        return self.fields

@@ -20,8 +20,12 @@ class Performance(Measure):
     """
 
     name = "performance"
-    fields = ("component", "accelerator", "cpu", "memory", "scratch", "replicas", "expected_ms")
+    fields = ("component", "accelerator", "cpu", "replicas", "expected_ms")
     observes = True
+
+    def reads(self, requirements: Requirements, *, backlog: bool) -> tuple[str, ...]:  # noqa: ARG002
+        """Tell runs apart by all that they demand; without a component there are none."""
+        return (*self.fields, "memory", "scratch") if requirements.component else self.fields
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:
         key = run_key(requirements.component, demand(requirements, candidate)) if requirements.component else ""
@@ -35,7 +39,7 @@ class Performance(Measure):
 def _as_declared(requirements: Requirements, candidate: Candidate, lacking: str) -> Measurement:
     """Measure by the speed that the contract states of the class."""
     version = f"contract version {candidate.contract_version}"
-    offer = _slowest(requirements, candidate)
+    offer = _slowest(requirements, candidate) if candidate.states_speed else None
     if offer is None or not offer.speed:
         unit = "s" if requirements.expected_ms else RELATIVE
         return Measurement(None, unit, f"{lacking}, and {version} states no speed")

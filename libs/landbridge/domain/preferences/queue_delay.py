@@ -23,6 +23,10 @@ class QueueDelay(Measure):
     fields = ("accelerator", "cpu", "memory", "scratch", "replicas", "queue", "priority")
     observes = True
 
+    def reads(self, requirements: Requirements, *, backlog: bool) -> tuple[str, ...]:  # noqa: ARG002
+        """Where nothing runs or waits there is room for everything."""
+        return self.fields if backlog else ()
+
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:
         start = start_delay(candidate, observed)
         backlog = observed.backlog
