@@ -85,6 +85,9 @@ class Reconciler:
             await self._clear(name)
             return
         found = self._progress(job)
+        if found.end is not None and found.end.reason == "removed-externally":
+            await self._shelf.read_pods(job["metadata"]["namespace"])
+            found = self._progress(self._shelf.job(name) or job)
         self.provider[name] = await self._in_its_words(job, found)
         if found.grave is not None or found.end is not None or found.claim is not None:
             job = await self._shelf.change(name, lambda current: _recorded(current, found)) or job

@@ -144,9 +144,17 @@ class Shelf:
         found = space.pods.items.get(name)
         if found is None or found["metadata"]["uid"] != uid:
             found = await self.api.get(pods_path(namespace, name))
+            if found is not None and found["metadata"]["uid"] == uid and names.is_own(found, self.site):
+                # The watch is behind: who claims a slot must be known before anybody asks where it is.
+                space.pods.note(found)
+                self._part_changed(found, gone=False)
         if found is None or found["metadata"]["uid"] != uid or not names.is_own(found, self.site):
             return None
         return found
+
+    async def read_pods(self, namespace: str) -> None:
+        """Read the pods of a namespace anew, uncached: before it is said that one is gone. Raises ApiError."""
+        await self._spaces[namespace].pods.list()
 
     # -- changing ------------------------------------------------------------------------------------------------------
 

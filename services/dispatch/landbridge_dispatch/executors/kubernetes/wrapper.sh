@@ -32,24 +32,25 @@ unstarted() {
 
 find_client() {
   LIMIT=''
-  command -v timeout >/dev/null 2>&1 && LIMIT='timeout 4'
+  command -v timeout >/dev/null 2>&1 && LIMIT='timeout 15'
   for CLIENT in curl wget python3 bash; do
     command -v $CLIENT >/dev/null 2>&1 && return
   done
   unstarted image-not-wrappable 'the image has neither curl, wget, python3 nor bash to ask the lease keeper with'
 }
 
-# Ask the keeper; `answer` is its line, empty where it cannot be reached.
+# Ask the keeper; `answer` is its line, empty where it cannot be reached. A slow answer does no harm: the lease that it
+# tells counts from when it was asked for, and the timers run apart from it.
 ask() {
   read -r token <"$TOKEN" || [ -n "$token" ] || token=''
   url=$KEEPER$1
   case $CLIENT in
-    curl) answer=$($LIMIT curl -fsS -m 3 -H "Authorization: Bearer $token" "$url" 2>/dev/null) ;;
-    wget) answer=$($LIMIT wget -q -T 3 -O - --header "Authorization: Bearer $token" "$url" 2>/dev/null) ;;
+    curl) answer=$($LIMIT curl -fsS -m 10 -H "Authorization: Bearer $token" "$url" 2>/dev/null) ;;
+    wget) answer=$($LIMIT wget -q -T 10 -O - --header "Authorization: Bearer $token" "$url" 2>/dev/null) ;;
     python3)
       answer=$(URL=$url TOKEN=$token $LIMIT python3 -S -c 'import os, urllib.request as u
 r = u.Request(os.environ["URL"], headers={"Authorization": "Bearer " + os.environ["TOKEN"]})
-print(u.build_opener(u.ProxyHandler({})).open(r, timeout=3).read().decode())' 2>/dev/null) ;;
+print(u.build_opener(u.ProxyHandler({})).open(r, timeout=10).read().decode())' 2>/dev/null) ;;
     bash)
       answer=$(URL=$url TOKEN=$token $LIMIT bash -c 'rest=${URL#http://} host=${rest%%/*}
 exec 3<>"/dev/tcp/${host%%:*}/${host##*:}" || exit 1
