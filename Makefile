@@ -121,6 +121,10 @@ test-kubernetes: setup ## Kubernetes on a cluster of yours (KUBECONFIG=FILE, as 
 	@LANDBRIDGE_TEST_KUBERNETES=1 KUBECONFIG="$(abspath $(KUBECONFIG))" $(PYTEST) -s --timeout 900 -k real -rs \
 		tests/contract/kubernetes_api tests/contract/executors $(wildcard tests/kubernetes)
 
+.PHONY: test-restarts
+test-restarts: setup ## 200 Jobs through one cluster in the process, the dispatcher killed 20 times, the API server restarted twice
+	@$(PYTEST) -s --timeout 1800 -m slow tests/integration/dispatcher/test_kubernetes.py
+
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json
 	@$(RUN) -m tests.benchmarks.control_plane $(if $(QUICK),--quick)
