@@ -54,7 +54,10 @@ def read_table(data: bytes, columns: Iterable[str], required: Iterable[str], *, 
         return Table([], [Problem(0, "", "expected rows, found an empty file")])
     separator = max(_SEPARATORS, key=lines[start].count)
     reader = csv.reader(lines[start:], delimiter=separator, strict=True)
-    names = [name.strip().lower().replace(" ", "_") for name in next(reader)]
+    try:
+        names = [name.strip().lower().replace(" ", "_") for name in next(reader)]
+    except csv.Error as error:
+        return Table([], [Problem(start + 1, "", f"expected the names of columns, found: {error}")])
     problems = list(_of_names(names, start + 1, list(columns), list(required)))
     if problems:
         return Table([], problems)

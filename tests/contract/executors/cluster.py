@@ -11,6 +11,7 @@ import yaml
 
 from contract.executors.harness import ProcessHarness, write_bindings
 from landbridge_dispatch.executors.kubernetes import names, permissions
+from landbridge_dispatch.executors.kubernetes.probing import permissions as probing
 from landbridge_dispatch.executors.protocol import Executor, SlotKey
 from support.kubernetes import FakeCluster, fake_cluster
 from support.kubernetes_node import FakeBackend, Node
@@ -83,14 +84,14 @@ class KubernetesHarness(ProcessHarness):
         return {"directory": f"data/{name}", "access": access, "options": {"claim": f"{name}-data"}}
 
     def _token(self) -> str:
-        """The token of a service account that may do what the executor's list of permissions says, and nothing else."""
+        """The token of a service account with the rights that are installed, and no others."""
         cluster = self.cluster
         cluster.namespace(SYSTEM)
         cluster.put("serviceaccounts", {"metadata": {"name": DISPATCHER}}, namespace=SYSTEM)
         subject = {"kind": "ServiceAccount", "name": DISPATCHER, "namespace": SYSTEM}
         for kind, listed, namespace in (
-            ("Role", permissions.NAMESPACED, NAMESPACE),
-            ("ClusterRole", permissions.CLUSTER, ""),
+            ("Role", (*permissions.NAMESPACED, *probing.NAMESPACED), NAMESPACE),
+            ("ClusterRole", (*permissions.CLUSTER, *probing.CLUSTER), ""),
         ):
             rules = [
                 {"apiGroups": [rule.api_group], "resources": [rule.resource], "verbs": list(rule.verbs)}

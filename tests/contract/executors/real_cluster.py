@@ -15,6 +15,7 @@ from contract.executors.cluster import CLAIMS, DISPATCHER, KubernetesHarness, ru
 from contract.executors.harness import write_bindings
 from landbridge_dispatch.executors.kubernetes import permissions
 from landbridge_dispatch.executors.kubernetes.api import Api
+from landbridge_dispatch.executors.kubernetes.probing import permissions as probing
 from support.kubernetes.access_point import Access, real_access
 from support.kubernetes_hollow import LABEL, HollowBackend
 from support.kubernetes_node import Node
@@ -94,15 +95,15 @@ class RealKubernetesHarness(KubernetesHarness):
 
     @contextlib.asynccontextmanager
     async def account(self, api: Api, namespace: str, run: str, *, bound: bool = True) -> AsyncIterator[str]:
-        """The token of an account that may do what the executor's list says, and nothing else."""
+        """The token of an account with the rights that are installed, and no others."""
         space = f"/api/v1/namespaces/{namespace}"
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": DISPATCHER}}
         await api.create(f"{space}/serviceaccounts", account)
         subject = {"kind": "ServiceAccount", "name": DISPATCHER, "namespace": namespace}
         made = []
         for kind, listed, path in (
-            ("Role", permissions.NAMESPACED, f"{RBAC}/namespaces/{namespace}"),
-            ("ClusterRole", permissions.CLUSTER, RBAC),
+            ("Role", (*permissions.NAMESPACED, *probing.NAMESPACED), f"{RBAC}/namespaces/{namespace}"),
+            ("ClusterRole", (*permissions.CLUSTER, *probing.CLUSTER), RBAC),
         ):
             version = {"apiVersion": "rbac.authorization.k8s.io/v1"}
             role = {**version, "kind": kind, "metadata": {"name": run}, "rules": rules_of(listed)}

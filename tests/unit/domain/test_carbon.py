@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from landbridge.domain import claims
@@ -89,6 +89,7 @@ def test_now_is_told_by_the_point_that_covers_it_and_by_no_other(
 @given(
     st.binary(max_size=200) | st.text(alphabet="0123456789-:TZ,;.\n ", max_size=150).map(lambda t: (HEAD + t).encode())
 )
+@example(b'"')
 def test_whatever_is_in_a_file_it_is_read_or_refused(data: bytes) -> None:
     found = read_series(data)
     assert all(0 <= point.grams <= 5000 and point.since < point.until for point in found.points)

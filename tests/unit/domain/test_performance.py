@@ -1,9 +1,10 @@
 """Performance: as measured of the same component on the same hardware, else as the class declares, else unknown."""
 
+from statistics import median
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from landbridge.domain.candidate import Candidate
@@ -121,6 +122,7 @@ def test_work_without_accelerators_is_compared_by_its_processors() -> None:
     speeds=st.lists(st.none() | st.floats(0.1, 10), min_size=2, max_size=4),
     seconds=st.dictionaries(st.integers(0, 3), st.floats(1, 1e5)),
 )
+@example([None, None, None], {0: 25451.0, 1: 2.00001, 2: 2.0})
 def test_the_fastest_of_what_is_known_wins_whatever_it_is_known_from(
     speeds: list[float | None], seconds: dict[int, float]
 ) -> None:
@@ -133,5 +135,7 @@ def test_the_fastest_of_what_is_known_wins_whatever_it_is_known_from(
     ranking = rank(training().requirements, sites, ONLY, observed=observed)
     known = {name: value for name, value in expected.items() if value is not None}
     if known:
-        assert expected[ranking.cards[0].environment] == pytest.approx(min(known.values()))
+        # Scores have nine digits: what differs by less beside the median is equally fast.
+        told_apart = pytest.approx(min(known.values()), abs=4e-9 * median(known.values()))
+        assert expected[ranking.cards[0].environment] == told_apart
     assert all(card.total == 0.0 for card in ranking.cards if expected[card.environment] is None)
