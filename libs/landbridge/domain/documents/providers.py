@@ -48,7 +48,7 @@ class Rule:
 
     def is_in(self, text: str) -> bool:
         """Tell whether `text`, in lower case, holds such a detail."""
-        return any(pattern.is_in(text) for pattern in self.patterns)
+        return any(pattern.mark in text and pattern.is_in(text) for pattern in self.patterns)
 
 
 def _patterns(before: str, after: str, *marks: str) -> list[Pattern]:

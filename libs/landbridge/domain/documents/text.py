@@ -76,6 +76,9 @@ def forbidden_character(text: str) -> str:
     return found[0] if found else ""
 
 
+_BARE: Final = frozenset({"", "---", "---\n", "---\r\n"})
+
+
 def split(body: bytes, limit: int = MAX_STREAM_BYTES) -> list[Slice] | Problem:
     """Cut a stream of documents at its `---` lines, without parsing: such a line is a border wherever it stands.
 
@@ -89,10 +92,11 @@ def split(body: bytes, limit: int = MAX_STREAM_BYTES) -> list[Slice] | Problem:
     borders = [match.start() for match in _MARKER.finditer(text)]
     for border in [*borders, len(text)]:
         part = text[start:border]
-        if _is_directive(part):
-            return Problem("", "directive", "YAML directives (%) are off", "remove the line", line + 1, 1)
-        if _has_content(part):
-            slices.append(Slice(part, line))
+        if part not in _BARE:
+            if _is_directive(part):
+                return Problem("", "directive", "YAML directives (%) are off", "remove the line", line + 1, 1)
+            if _has_content(part):
+                slices.append(Slice(part, line))
         line += part.count("\n")
         start = border
     if len(slices) > MAX_DOCUMENTS:
