@@ -11,6 +11,8 @@ from landbridge.cli.exits import CliError, Exit
 if TYPE_CHECKING:
     from landbridge.domain.discovering import Draft, Survey
 
+_PATIENCE_S = 3.0  # somebody waits for the answer
+
 
 def add_to(app: typer.Typer) -> None:
     app.command()(discover)
@@ -70,7 +72,7 @@ async def _survey(kubeconfig: str, namespace: str) -> "Survey":
         from landbridge_dispatch.executors.kubernetes.surveying import survey
     except ImportError as error:
         raise CliError(f"reading a cluster needs landbridge[server]: {error}", Exit.INVALID) from error
-    api = Api(kubeconfig)
+    api = Api(kubeconfig, patience_s=_PATIENCE_S)
     try:
         await api.open()
         return await survey(api, namespace)

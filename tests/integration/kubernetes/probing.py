@@ -14,7 +14,7 @@ from landbridge.domain import probe_kinds
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.kubernetes import permissions as work
-from landbridge_dispatch.executors.kubernetes.api import Api
+from landbridge_dispatch.executors.kubernetes.api import PATIENCE_S, Api
 from landbridge_dispatch.executors.kubernetes.probing import permissions
 from landbridge_dispatch.executors.kubernetes.probing.cluster import ClusterProbes
 from landbridge_dispatch.executors.protocol import Finding
@@ -64,8 +64,10 @@ def _bind(cluster: FakeCluster, kind: str, rules: list[dict[str, Any]]) -> None:
 
 
 @contextlib.asynccontextmanager
-async def probes_of(cluster: FakeCluster, bindings: Bindings, *, token: str = "") -> AsyncIterator[ClusterProbes]:
-    api = Api(host=cluster.url)
+async def probes_of(
+    cluster: FakeCluster, bindings: Bindings, *, token: str = "", patience_s: float = PATIENCE_S
+) -> AsyncIterator[ClusterProbes]:
+    api = Api(host=cluster.url, patience_s=patience_s)
     await api.open()
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(api.close)

@@ -135,7 +135,7 @@ async def test_tokens_are_issued_for_roles_and_may_do_nothing(cluster: FakeClust
 
 async def test_a_cluster_that_does_not_answer_is_unknown(cluster: FakeCluster) -> None:
     a_space(cluster)
-    async with probes_of(cluster, some_bindings()) as probes:
+    async with probes_of(cluster, some_bindings(), patience_s=1.0) as probes:
         cluster.refuse(1000, 503)
         found = await found_by(probes, BOUNDARY, {"namespace": SPACE}, boundary="tenancy", expect=REFUSED)
 

@@ -52,10 +52,14 @@ class UnreachableError(ApiError):
 class Api:
     """The API of one cluster."""
 
-    def __init__(self, kubeconfig: str | Path = "", *, host: str = "") -> None:
-        """`kubeconfig`: a file; empty: the pod's own service account. `host`: an address without credentials."""
+    def __init__(self, kubeconfig: str | Path = "", *, host: str = "", patience_s: float = PATIENCE_S) -> None:
+        """`kubeconfig`: a file; empty: the pod's own service account. `host`: an address without credentials.
+
+        `patience_s`: for how long a request is tried again while nothing answers.
+        """
         self._kubeconfig = str(kubeconfig)
         self._host = host
+        self._patience_s = patience_s
         self._client: client.ApiClient | None = None
         self._room = asyncio.Semaphore(PARALLEL)
         self.requests = 0
@@ -91,7 +95,7 @@ class Api:
         configuration = client.Configuration(host=own.host)
         configuration.ssl_ca_cert, configuration.verify_ssl = own.ssl_ca_cert, own.verify_ssl
         configuration.api_key = {"BearerToken": f"Bearer {token}"}
-        other = Api()
+        other = Api(patience_s=self._patience_s)
         other._client = client.ApiClient(configuration)
         try:
             yield other
@@ -212,7 +216,7 @@ class Api:
         content_type: str = "",
     ) -> Object:
         """Send a request; what may pass is tried again. Raises ApiError."""
-        wait_s, until = 0.2, time.monotonic() + PATIENCE_S
+        wait_s, until = 0.2, time.monotonic() + self._patience_s
         while True:
             try:
                 return await self._once(method, path, body, query or {}, content_type)
