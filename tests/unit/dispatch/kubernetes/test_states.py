@@ -136,6 +136,17 @@ def test_a_pod_that_is_gone_after_an_order_was_stopped() -> None:
     assert (end.outcome, end.reason) == ("cancelled", "cancelled")
 
 
+@pytest.mark.parametrize(("ordered", "told"), [("cancelled", "cancelled"), ("", "stopped")])
+def test_a_stop_between_claim_and_start_is_told_by_the_reason_of_its_order(ordered: str, told: str) -> None:
+    job = a_job(claims={"0": "pod-1"})
+    if ordered:
+        job["metadata"]["annotations"][names.STOP] = records.encode(records.Stop(ordered, 1000, 1.0))
+    early = {"exitCode": 78, "message": "not-started stopped stopped before it had started"}
+    grave = decided(job, [a_pod(phase="Failed", exited=ERROR | early, deleting=True)]).grave
+    assert grave is not None
+    assert (grave.reason, grave.denied) == (told, True)
+
+
 def test_a_second_pod_of_the_job_is_not_the_one_that_counts() -> None:
     job = a_job(claims={"0": "pod-1"})
     other = a_pod(uid="pod-2", phase="Failed", exited=ERROR)

@@ -34,6 +34,8 @@ class Progress:
 
 
 NOTHING: Final = Progress()
+TOLD_TO_END: Final = "stopped"
+"""What the wrapper says of a signal that came before it had started the work."""
 
 
 def progress(
@@ -80,6 +82,8 @@ def _started(
     if told.remains.not_started is not None:
         # The keeper had let it start, and the wrapper did not get as far before the lease's end.
         reason, text = told.remains.not_started
+        if reason == TOLD_TO_END:  # the wrapper does not know why; the order, if there is one, does
+            reason = stopping or reason
         return Progress(grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=True))
     missing = len(owners) > len(seen) or len(claims) < record.ranks
     row = _lacking(facts, owners, stopping) if not failed and missing else row_of(told)
