@@ -32,7 +32,7 @@ class Host:
 
     async def says(self, phase: SlotPhase) -> None:
         assert self._process.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(20 * self.harness.slowness):
             while (line := await self._process.stdout.readline()) != f"{phase}\n".encode():
                 assert line, "the host ended early"
 

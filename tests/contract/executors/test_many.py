@@ -52,7 +52,7 @@ async def test_each_of_many_stops_itself_in_time_also_those_that_ignore_the_poli
     await run(harness.executor, *works)
 
     async def ended(index: int) -> int:
-        view = await watcher.end(works[index].key, timeout_s=120)
+        view = await watcher.end(works[index].key, timeout_s=60 * harness.slowness)
         assert view.report is not None
         assert view.report.reason == "self-stopped"
         return boot_ms()

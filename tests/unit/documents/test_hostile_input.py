@@ -47,30 +47,17 @@ HOSTILE: dict[str, bytes] = {
 }
 
 
-SOON_S = 0.1
-_PACE_S = 0.05  # what `_pace_s` measures on the machines that the bound was set on; slower ones get as much longer
-
-
-def _pace_s() -> float:
-    began = time.process_time()
-    total = 0
-    for number in range(1_000_000):
-        total += number * number
-    return time.process_time() - began
-
-
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_hostile_input_is_refused_soon(name: str) -> None:
     times = []
     for _ in range(3):
-        slower = max(1.0, _pace_s() / _PACE_S)
         began = time.process_time()
         read = read_document(HOSTILE[name])
-        times.append((time.process_time() - began) / slower)
+        times.append(time.process_time() - began)
 
     assert isinstance(read, (Document, Refusal))
     assert isinstance(read, Document) or len(read.problems) <= 101
-    assert min(times) < SOON_S, f"{min(times):.3f} s"
+    assert min(times) < 0.1, f"{min(times):.3f} s"
 
 
 def _never_raises(body: bytes) -> None:

@@ -19,18 +19,22 @@ _LOOK_BACK: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is looked for: `mark` is literal, `after` follows it, `before` ends where it begins."""
+    """What is looked for: `mark` is literal, `after` follows it, `before` ends where it begins.
+
+    `back` is how many characters `before` is looked for in.
+    """
 
     mark: str
     after: re.Pattern[str]
     before: re.Pattern[str] | None = None
+    back: int = _LOOK_BACK
 
     def is_in(self, text: str) -> bool:
         """Tell whether `text`, in lower case, holds the pattern."""
         start = text.find(self.mark)
         while start >= 0:
             if self.after.match(text, start + len(self.mark)) and (
-                self.before is None or self.before.search(text[max(0, start - _LOOK_BACK) : start])
+                self.before is None or self.before.search(text[max(0, start - self.back) : start])
             ):
                 return True
             start = text.find(self.mark, start + 1)
@@ -51,9 +55,9 @@ class Rule:
         return any(pattern.mark in text and pattern.is_in(text) for pattern in self.patterns)
 
 
-def _patterns(before: str, after: str, *marks: str) -> list[Pattern]:
+def _patterns(before: str, after: str, *marks: str, back: int = _LOOK_BACK) -> list[Pattern]:
     ending = re.compile(f"(?:{before})\\Z") if before else None
-    return [Pattern(mark, re.compile(after), ending) for mark in marks]
+    return [Pattern(mark, re.compile(after), ending, back) for mark in marks]
 
 
 _WORD_ENDS: Final = r"(?![\w-])"
@@ -102,7 +106,7 @@ BUCKET: Final = Rule(
     "the URL of a bucket or object store",
     _USE_CONNECTION,
     (
-        *_patterns(_SCHEMES, "", "://"),
+        *_patterns(_SCHEMES, "", "://", back=8),  # texts may hold thousands; the longest scheme has six letters
         *_patterns(r"\.(?:blob|dfs|file|queue|table)", "", ".core.", ".storage."),
         *_patterns(r"(?<![\w-])s3(?:[.-][a-z0-9-]{2,30}){0,3}", "", ".amazonaws.com"),
         *_patterns(r"(?<![\w-])storage(?:\.cloud|\.mtls)?", rf"\.com{_WORD_ENDS}", ".google", ".googleapis"),
