@@ -66,9 +66,9 @@ check: setup ## Linters, types, import rules, contracts up to date
 .PHONY: test
 test: check ## Everything a change must pass
 	@# Some tests have bounds in time and share the machine with others: what failed runs once more, alone, and must pass.
-	@$(PYTEST) -n 4 --dist loadgroup -m "not slow" --ignore tests/browser tests || { \
+	@$(PYTEST) -n 4 --dist loadgroup -m "not slow" --ignore tests/browser --ignore tests/kubernetes tests || { \
 		echo "These failed beside others and run once more, alone:"; \
-		$(PYTEST) --last-failed --last-failed-no-failures none -m "not slow" --ignore tests/browser tests; }
+		$(PYTEST) --last-failed --last-failed-no-failures none -m "not slow" --ignore tests/browser --ignore tests/kubernetes tests; }
 	@$(PYTEST) tests/browser
 
 .PHONY: test-unit

@@ -8,7 +8,7 @@ import pytest
 from landbridge.bus.envelope import Inbound, Outbound
 from landbridge.domain.ownership.centre_model import PlacementState
 from landbridge.store import Database, Tx
-from landbridge_dispatch.coordinator import rows
+from landbridge_dispatch.coordinator import rows, stream_watch
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.generations import InGeneration
 from landbridge_dispatch.coordinator.recovery import begin_generation
@@ -139,6 +139,15 @@ async def test_recovery_beside_another_replica_adopts_what_runs_and_places_nothi
 
         await wait_until(all_new, f"new operations are of generation {generation}", timeout_s=20)
     assert [offer.operation for offer in await stage.ordered("a", "offer")] == [operation]
+
+
+async def test_the_stream_is_compared_without_waiting_for_whoever_writes_the_centres_row(
+    coordinator: CoordinatorService, dispatch_db: Database
+) -> None:
+    await stream_watch.look(coordinator)
+    async with dispatch_db.transaction() as tx:
+        await tx.fetchrow("select generation from centre for update")
+        await asyncio.wait_for(stream_watch.look(coordinator), 10)
 
 
 async def test_a_stream_that_goes_back_is_noticed_until_its_messages_are_published_again(

@@ -1,6 +1,7 @@
 """`landbridge env discover` against a cluster, as a person runs it."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,9 @@ async def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path, monkeypatc
         file = _kubeconfig(tmp_path / "kubeconfig", cluster.url)
 
     none = await asyncio.to_thread(CliRunner().invoke, app, ["env", "discover", "a"])
+    began = time.monotonic()
     away = await asyncio.to_thread(CliRunner().invoke, app, ["env", "discover", "a", "--kubeconfig", file])
 
+    assert time.monotonic() - began < 15  # somebody waits for it
     assert "expected --kubeconfig FILE or KUBECONFIG" in str(none.exception)
     assert "cannot be read" in str(away.exception)
