@@ -135,6 +135,9 @@ class HollowBackend:
         key = namespace, pod, container
         self.texts[key] = self.texts.get(key, b"") + text.encode()
 
+    async def bind(self, pod: dict[str, Any]) -> None:
+        """The scheduler has done it: else the pod would not be seen here."""
+
     async def tell_running(self, pod: dict[str, Any]) -> None:
         [container] = pod["spec"]["containers"]
         status = {

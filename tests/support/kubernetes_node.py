@@ -56,6 +56,9 @@ class Backend(Protocol):
     def log(self, namespace: str, pod: str, container: str, text: str) -> None:
         """Keep what a container wrote."""
 
+    async def bind(self, pod: dict[str, Any]) -> None:
+        """The pod is on this node before anything of it runs."""
+
     async def tell_running(self, pod: dict[str, Any]) -> None:
         """Write into the pod's status that its container runs."""
 
@@ -125,6 +128,7 @@ class Node:
     async def _start(self, pod: dict[str, Any]) -> None:
         meta, container = pod["metadata"], pod["spec"]["containers"][0]
         home = self.home / meta["uid"]
+        await self.backend.bind(pod)
         paths = await self._mount(pod, container, home)
         env = {"PATH": os.environ["PATH"]}
         for entry in container.get("env") or ():
@@ -264,6 +268,10 @@ class FakeBackend:
 
     def log(self, namespace: str, pod: str, container: str, text: str) -> None:
         self.cluster.server.logs.write(namespace, pod, container, text)
+
+    async def bind(self, pod: dict[str, Any]) -> None:
+        meta = pod["metadata"]
+        self.cluster.set_pod_status(meta["name"], {}, namespace=meta["namespace"], node="node-1")
 
     async def tell_running(self, pod: dict[str, Any]) -> None:
         self.cluster.run_pod(pod["metadata"]["name"], namespace=pod["metadata"]["namespace"])

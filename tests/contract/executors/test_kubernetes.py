@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from contract.executors.cluster import NAMESPACE, KubernetesHarness
-from contract.executors.harness import Behaviour, Watcher, a_lease, a_work, run, stop
+from contract.executors.harness import Behaviour, Watcher, a_lease, a_work, make_executor, run, stop
 from landbridge.domain.ownership.environment_model import FINAL, FinalReport, ReportState, SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.kubernetes import events, names, progress, reconciling
@@ -151,6 +151,27 @@ async def test_what_the_cluster_evicts_is_told_as_evicted(
     assert view.reason == "evicted"
     assert view.report is not None
     assert "drained" in view.report.message
+
+
+async def test_an_end_is_told_the_same_while_its_pod_is_there_and_when_it_is_gone(
+    kubernetes: KubernetesHarness, cluster_watcher: Watcher
+) -> None:
+    work = a_work(kubernetes.command(Behaviour(exit_code=3)))
+    await run(kubernetes.executor, work)
+    first = await cluster_watcher.end(work.key, timeout_s=60)
+    [pod] = kubernetes.cluster.pods_of(name_of(work), namespace=NAMESPACE)
+    assert first.report is not None
+    assert first.report.resolved is not None
+    assert first.report.resolved.host == pod["spec"]["nodeName"]
+
+    kubernetes.cluster.delete("pods", pod["metadata"]["name"], namespace=NAMESPACE, force=True)
+
+    [again] = await kubernetes.executor.inventory()
+    assert again.report == first.report
+    await kubernetes.executor.close()
+    kubernetes.executor = make_executor(kubernetes.home)
+    await kubernetes.executor.open()
+    assert await kubernetes.executor.look(work.key) == again, "whoever comes next tells it no differently"
 
 
 # -- what keeps it from starting ---------------------------------------------------------------------------------------

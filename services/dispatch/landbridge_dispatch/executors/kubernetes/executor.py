@@ -18,7 +18,6 @@ from landbridge_dispatch.executors.kubernetes import manifests, names, orders, r
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object, UnreachableError
 from landbridge_dispatch.executors.kubernetes.door import Door
 from landbridge_dispatch.executors.kubernetes.existence import Existence
-from landbridge_dispatch.executors.kubernetes.facts import pod_facts
 from landbridge_dispatch.executors.kubernetes.keeping import LeaseKeeper
 from landbridge_dispatch.executors.kubernetes.parts import make_parts
 from landbridge_dispatch.executors.kubernetes.probing.cluster import ClusterProbes
@@ -246,10 +245,7 @@ class KubernetesExecutor:
     def _view(self, job: Object) -> SlotView:
         record = records.record_of(job)
         assert record is not None, "a Job without a record is no slot"
-        claims = {claim.pod for claim in records.claims_of(job).values()}
-        pods = [pod_facts(pod) for pod in self._shelf.pods_of(job) if pod["metadata"]["uid"] in claims]
-        host = min(pods, key=lambda pod: pod.rank).node if pods else ""
-        return view_of(job, record, provider=self._reconciler.provider.get(job["metadata"]["name"], ""), node=host)
+        return view_of(job, record, provider=self._reconciler.provider.get(job["metadata"]["name"], ""))
 
     async def inventory(self) -> list[SlotView]:
         await self._shelf.read()

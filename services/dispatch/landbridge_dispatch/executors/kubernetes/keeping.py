@@ -13,7 +13,7 @@ from landbridge.domain.ownership.environment_model import FINAL, SlotPhase
 from landbridge.domain.ownership.leases import HeldLease, StartVerdict, start_verdict
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import ApiError, Object
-from landbridge_dispatch.executors.kubernetes.facts import pod_facts
+from landbridge_dispatch.executors.kubernetes.facts import PodFacts, pod_facts
 from landbridge_dispatch.executors.kubernetes.progress import manifest_of
 from landbridge_dispatch.executors.kubernetes.remains import is_checkpoint
 from landbridge_dispatch.executors.kubernetes.shelf import Shelf
@@ -59,18 +59,18 @@ class LeaseKeeper:
             return GONE
         if record.type != "service" and not _made(pod, job):
             return "never not-here this pod was not made by its slot's Job"
-        rank = pod_facts(pod).rank
+        facts = pod_facts(pod)
         if running:
-            held = records.claims_of(job).get(str(rank))
+            held = records.claims_of(job).get(str(facts.rank))
             if record.type != "service" and (held is None or held.pod != asking.uid):
                 return "stop superseded 0 0"
             return await self._while_running(job, record, checkpoint)
-        return await self._at_start(name, record, rank, asking.uid)
+        return await self._at_start(name, record, facts)
 
     # -- the true start ------------------------------------------------------------------------------------------------
 
-    async def _at_start(self, name: str, record: records.Record, rank: int, uid: str) -> str:
-        job = self._shelf.job(name)
+    async def _at_start(self, name: str, record: records.Record, pod: PodFacts) -> str:
+        job, rank, uid = self._shelf.job(name), pod.rank, pod.uid
         if job is None:
             return GONE
         told = self._refusal(job, record, rank, uid)
@@ -80,7 +80,7 @@ class LeaseKeeper:
         if told or record.type == "service":
             return told or self._go(record)
         try:
-            job = await self._shelf.change(name, lambda found: self._claim(found, record, rank, uid))
+            job = await self._shelf.change(name, lambda found: self._claim(found, record, pod))
         except ApiError:
             return WAIT
         if job is None:
@@ -121,11 +121,11 @@ class LeaseKeeper:
             return "never slot-taken another pod has taken this slot"
         return ""
 
-    def _claim(self, job: Object, record: records.Record, rank: int, uid: str) -> Object | None:
+    def _claim(self, job: Object, record: records.Record, pod: PodFacts) -> Object | None:
         claims = records.claims_of(job)
-        if str(rank) in claims or self._refusal(job, record, rank, uid):
+        if str(pod.rank) in claims or self._refusal(job, record, pod.rank, pod.uid):
             return None
-        claims[str(rank)] = records.Claim(uid, time.time())
+        claims[str(pod.rank)] = records.Claim(pod.uid, time.time(), pod.node)
         return {"metadata": {"annotations": {names.CLAIMS: records.encode(claims)}}}
 
     def _gang_is_there(self, name: str, record: records.Record, rank: int, uid: str) -> bool:

@@ -39,11 +39,12 @@ class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw
     memory_bytes: int = 0
 
 
-class Claim(msgspec.Struct, frozen=True, rename="camel"):
-    """The pod that took the slot for a rank, and when (seconds since the epoch, the dispatcher's clock)."""
+class Claim(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The pod that took the slot for a rank, when (seconds since the epoch, the dispatcher's clock), on which node."""
 
     pod: str
     at: float
+    node: str = ""
 
 
 class Stop(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

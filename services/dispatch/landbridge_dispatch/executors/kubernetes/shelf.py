@@ -142,7 +142,8 @@ class Shelf:
         if space is None:
             return None
         found = space.pods.items.get(name)
-        if found is None or found["metadata"]["uid"] != uid:
+        if found is None or found["metadata"]["uid"] != uid or not pod_facts(found).node:
+            # Who asks runs on a node: a state without one is older.
             found = await self.api.get(pods_path(namespace, name))
             if found is not None and found["metadata"]["uid"] == uid and names.is_own(found, self.site):
                 # The watch is behind: who claims a slot must be known before anybody asks where it is.

@@ -30,8 +30,11 @@ def phase_of(job: Mapping[str, Any]) -> SlotPhase:
     return SlotPhase.RUNNING if names.CLAIMS in noted else SlotPhase.CREATED
 
 
-def view_of(job: Mapping[str, Any], record: records.Record, *, provider: str = "", node: str = "") -> SlotView:
-    """Return the view of a slot. `provider` and `node`: how it stands there, if that is known."""
+def view_of(job: Mapping[str, Any], record: records.Record, *, provider: str = "") -> SlotView:
+    """Return the view of a slot. `provider`: how it stands in the cluster's words; of a final slot it changes nothing.
+
+    What is final is told by what was written once into the Job: its pods may be gone at the next look.
+    """
     key, phase = key_of(record), phase_of(job)
     grave = records.read(job, names.GRAVE, records.Grave)
     end = records.read(job, names.END, records.End)
@@ -51,7 +54,7 @@ def view_of(job: Mapping[str, Any], record: records.Record, *, provider: str = "
         stopping="" if stop is None else stop.reason,
         settled_term=records.integer(job, names.SETTLED),
         final=None if answer is None else FinalReport(ReportState(answer.state), answer.outcome, answer.reason),
-        report=_report(job, record, phase, end, grave, provider, node),
+        report=_report(job, record, phase, end, grave, provider),
     )
 
 
@@ -62,7 +65,6 @@ def _report(
     end: records.End | None,
     grave: records.Grave | None,
     provider: str,
-    node: str,
 ) -> wire.AttemptReport:
     key = key_of(record)
     epoch = wire.Epoch(generation=key.epoch.generation, counter=key.epoch.counter)
@@ -74,7 +76,7 @@ def _report(
     created = _moment(moment(job["metadata"].get("creationTimestamp")))
     sealed = records.annotations(job).get(names.CHECKPOINT, "")
     own = {"workload": f"{job['metadata'].get('namespace', '')}/{job['metadata']['name']}"}
-    own |= {"host": node} if node else {}
+    own |= {"host": host} if (host := _host(claims)) else {}
     report = wire.AttemptReport(
         operation=key.operation,
         epoch=epoch,
@@ -88,6 +90,11 @@ def _report(
         resolved=msgspec.convert({**record.resolved, **own}, wire.Resolved) if record.resolved else None,
     )
     return report if end is None else _with_end(report, end)
+
+
+def _host(claims: Mapping[str, records.Claim]) -> str:
+    """Return the node of the lowest rank that has taken its place; empty where that is not known."""
+    return claims[min(claims, key=lambda rank: (len(rank), rank))].node if claims else ""
 
 
 def _with_end(report: wire.AttemptReport, end: records.End) -> wire.AttemptReport:
