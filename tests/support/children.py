@@ -3,40 +3,27 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from landbridge_embedded.process import die_with_parent
+from support.forking import Forked, fork_server
 from support.wait import wait_until
-
-ROOT = Path(__file__).parents[1]
 
 
 class Child:
-    """A Python module in a process of its own."""
+    """A Python module, its `main`, in a process of its own."""
 
     def __init__(self, module: str, environ: Mapping[str, str], folder: Path, *, name: str = "child") -> None:
         self.log = folder / f"{name}.log"
         self.port_file = folder / f"{name}.port"
         self._module = module
         self._environ = {**os.environ, **environ, "LANDBRIDGE_PORT_FILE": str(self.port_file)}
-        self._environ["PYTHONPATH"] = str(ROOT)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Forked | None = None
 
     def start(self, **more: str) -> None:
         """Start the process, with further environment variables."""
         self.port_file.unlink(missing_ok=True)
-        parent = os.getpid()
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self._module],
-                env={**self._environ, **more},
-                stdout=log,
-                stderr=log,
-                preexec_fn=lambda: die_with_parent(signal.SIGKILL, parent),  # noqa: PLW1509 - one C call, no locks taken
-            )
+        self.process = fork_server().start(self._module, {**self._environ, **more}, self.log)
 
     @property
     def exit_code(self) -> int | None:

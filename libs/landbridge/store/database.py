@@ -13,10 +13,13 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from landbridge.store.errors import ContentionError, StoreError, TransientStoreError, UnavailableError
+from landbridge.store.together import Together
 
 _HEALTH_SECONDS = 0.9
 _COMMAND_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
+# Statements that wait for the commit are sent as one, whose text depends on which came together.
+_PREPARED_STATEMENTS = 256
 
 _CONTENTION = (
     asyncpg.SerializationError,
@@ -66,10 +69,11 @@ def translate(error: BaseException) -> StoreError | None:
 class Tx:
     """One open transaction. Statements take positional parameters `$1`, `$2`, …; rows are read by name or position."""
 
-    __slots__ = ("_after_commit", "_after_rollback", "_connection")
+    __slots__ = ("_after_commit", "_after_rollback", "_connection", "_later")
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
+        self._later = Together()
         self._after_commit: list[Callable[[], None]] = []
         self._after_rollback: list[Callable[[], None]] = []
 
@@ -86,28 +90,50 @@ class Tx:
         for call in self._after_commit if committed else self._after_rollback:
             call()
 
+    async def later(self, writes: str, sql: str, *args: object) -> None:
+        """Have a write run before whatever comes next: another statement, or the commit; its errors come then.
+
+        Writes that wait are sent in one round trip and do not see each other's effects. So `writes` names what this
+        one touches, such as its table: writes of the same name run one after the other. `sql` is one plain `insert`,
+        `update` or `delete`, without a `with` of its own.
+        """
+        if self._later.holds(writes):
+            await self.flush()
+        self._later.add(writes, sql, args)
+
+    async def flush(self) -> None:
+        """Run the writes that wait; for the transaction itself before it commits."""
+        if self._later:
+            sql, args = self._later.take()
+            await self._connection.execute(sql, *args)
+
     async def execute(self, sql: str, *args: object) -> int:
         """Run one statement; return the number of rows it touched (0 where Postgres reports none)."""
+        await self.flush()
         tag: str = await self._connection.execute(sql, *args)
         count = tag.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
     async def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         """Run one statement for many parameter rows. Prefer one statement over `unnest` arrays on hot paths."""
+        await self.flush()
         await self._connection.executemany(sql, rows)
 
     async def fetch(self, sql: str, *args: object) -> "list[asyncpg.Record]":
         """Return all rows."""
+        await self.flush()
         rows: list[asyncpg.Record] = await self._connection.fetch(sql, *args)
         return rows
 
     async def fetchrow(self, sql: str, *args: object) -> "asyncpg.Record | None":
         """Return the first row, or None."""
+        await self.flush()
         row: asyncpg.Record | None = await self._connection.fetchrow(sql, *args)
         return row
 
     async def fetchval(self, sql: str, *args: object) -> Any:
         """Return the first column of the first row, or None."""
+        await self.flush()
         return await self._connection.fetchval(sql, *args)
 
 
@@ -147,7 +173,7 @@ class _Transaction:
         committed = False
         try:
             if kind is None:
-                await self._transaction.commit()
+                await self._write_and_commit()
                 committed = True
             elif not self._acquired.is_closed():
                 await self._transaction.rollback()
@@ -168,6 +194,17 @@ class _Transaction:
             typed = translate(error)
             if typed is not None:
                 raise typed from error
+
+    async def _write_and_commit(self) -> None:
+        if self._tx is not None:
+            try:
+                await self._tx.flush()
+            except BaseException:
+                # The connection goes back to the pool, without what is left of this transaction.
+                if not self._acquired.is_closed():
+                    await self._transaction.rollback()
+                raise
+        await self._transaction.commit()
 
     async def _release(self) -> None:
         acquired, self._acquired = self._acquired, None
@@ -207,6 +244,7 @@ class Database:
                 timeout=_CONNECT_SECONDS,
                 max_inactive_connection_lifetime=0,
                 max_cached_statement_lifetime=0,
+                statement_cache_size=_PREPARED_STATEMENTS,
                 reset=_keep_session,
                 server_settings={"search_path": schema, "application_name": application, "jit": "off"},
             )

@@ -19,15 +19,8 @@ _APPEND = """
 insert into event_log (id, subject, type, about, traceparent, details, body)
 select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[])
 """
-_APPEND_AND_MARK = """
-with logged as (
-    insert into event_log (id, subject, type, about, traceparent, details, body)
-    select * from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[])
-), published as (
-    delete from pending where id = any($8::uuid[])
-)
-insert into pending (id, lo, hi, events) values ($9, $9, $10, $11)
-"""
+_MARK = "insert into pending (id, lo, hi, events) values ($1::uuid, $1::uuid, $2::uuid, $3)"
+_UNMARK = "delete from pending where id = any($1::uuid[])"
 _RANGE = """
 select id, subject, type, about, traceparent, details, body from event_log
 where id > $1 and id <= $2 order by id limit $3
@@ -105,28 +98,31 @@ async def append(tx: Tx, messages: Sequence[Event]) -> None:
 
 
 async def append_and_mark(tx: Tx, messages: Sequence[Event], replacing: Sequence[str]) -> str:
-    """Write a batch's events, mark them pending and drop the marks of published batches, in one round trip.
+    """Write a batch's events, mark them pending and drop the marks of published ones: with the commit.
 
     `messages` is not empty. Returns the id of the pending row, which is to be passed as one of `replacing` once the
     events were published.
     """
     ids = [m.id for m in messages]
     lo, hi = min(ids), max(ids)
-    await tx.execute(_APPEND_AND_MARK, *_columns(messages), list(replacing), lo, hi, len(ids))
+    await tx.later("event_log", _APPEND, *_columns(messages))
+    if replacing:
+        await tx.later("published", _UNMARK, list(replacing))  # other rows than the one that is inserted now
+    await tx.later("pending", _MARK, lo, hi, len(ids))
     return lo
 
 
 async def set_pending(tx: Tx, lo: str, hi: str, replacing: Sequence[str] = (), *, events: int = 0) -> str:
     """Mark the ids from `lo` to `hi` as not yet published and drop the marks `replacing`. Returns the mark's id."""
     await clear_pending(tx, replacing)
-    await tx.execute("insert into pending (id, lo, hi, events) values ($1, $1, $2, $3)", lo, hi, events)
+    await tx.execute(_MARK, lo, hi, events)
     return lo
 
 
 async def clear_pending(tx: Tx, marks: Sequence[str]) -> None:
     """Drop the marks of batches that were published."""
     if marks:
-        await tx.execute("delete from pending where id = any($1::uuid[])", list(marks))
+        await tx.execute(_UNMARK, list(marks))
 
 
 async def pending_ranges(db: Database, *, older_than_s: float = 0.0) -> list[PendingRange]:

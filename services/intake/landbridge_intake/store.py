@@ -88,7 +88,7 @@ class Contents:
         if not fresh:
             return
         digests = sorted(fresh)
-        await tx.execute(_CONTENT, digests, [fresh[digest] for digest in digests])
+        await tx.later("content", _CONTENT, digests, [fresh[digest] for digest in digests])
         tx.after_commit(lambda: self._remember(digests))
 
     def _remember(self, digests: Iterable[bytes]) -> None:

@@ -81,7 +81,8 @@ async def charge(tx: Tx, admitted: Sequence[tuple[Admitted, str, bool]], at: dat
     """Write charges: what was admitted, by which decision, whether it had still held out for the best."""
     ordered = sorted(admitted, key=lambda item: item[0].ticket.operation)
     charges = [item[0].charge for item in ordered]
-    await tx.execute(
+    await tx.later(
+        "charge",
         """insert into charge (operation, round, environment, queue, project, amounts, decision, previous, held_out,
                priority, borrowed, evictable, ends, component, at, held, closed)
            select *, $15::timestamptz, true, false from unnest($1::uuid[], $2::int[], $3::text[], $4::text[],
@@ -118,12 +119,13 @@ def _text(amounts: tuple[tuple[str, int], ...]) -> str:
 
 async def release(tx: Tx, operations: Sequence[str]) -> None:
     """Write that charges are given back; the rows stay, so that late messages are known as late."""
-    await tx.execute("update charge set held = false where operation = any($1::uuid[])", sorted(operations))
+    await tx.later("charge", "update charge set held = false where operation = any($1::uuid[])", sorted(operations))
 
 
 async def close(tx: Tx, operations: Sequence[str], at: datetime) -> None:
     """Write that operations have ended, also those that were never placed: nothing may place them any more."""
-    await tx.execute(
+    await tx.later(
+        "charge",
         """insert into charge (operation, round, environment, queue, project, amounts, decision, previous, held_out,
                at, held, closed)
            select operation, 0, '', '', '', '{}', '', '', false, $2, false, true from unnest($1::uuid[]) as operation
@@ -135,7 +137,9 @@ async def close(tx: Tx, operations: Sequence[str], at: datetime) -> None:
 
 async def ask_to_leave(tx: Tx, operations: Sequence[str]) -> None:
     """Write that operations were asked to leave: a successor must not ask others instead."""
-    await tx.execute("update charge set leaving = true where held and operation = any($1::uuid[])", sorted(operations))
+    await tx.later(
+        "charge", "update charge set leaving = true where held and operation = any($1::uuid[])", sorted(operations)
+    )
 
 
 async def charges(tx: Tx) -> list[tuple[Charge, bool]]:
@@ -182,7 +186,8 @@ async def record(tx: Tx, action: str, by: str, reason: str, queue: str, operatio
 async def let_wait(tx: Tx, rows: Sequence[WaitingRow]) -> None:
     """Write operations that wait for admission."""
     ordered = sorted(rows, key=lambda row: row.ticket.operation)
-    await tx.execute(
+    await tx.later(
+        "waiting",
         """insert into waiting (operation, round, class, queue, project, priority, position, previous, reason, since)
            select * from unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::text[], $6::int[], $7::bigint[],
                $8::text[], $9::text[], $10::timestamptz[])
@@ -204,11 +209,11 @@ async def let_wait(tx: Tx, rows: Sequence[WaitingRow]) -> None:
 
 
 async def stop_waiting(tx: Tx, operations: Sequence[str]) -> None:
-    await tx.execute("delete from waiting where operation = any($1::uuid[])", sorted(operations))
+    await tx.later("waiting", "delete from waiting where operation = any($1::uuid[])", sorted(operations))
 
 
 async def change_reason(tx: Tx, key: str, reason: str) -> None:
-    await tx.execute("update waiting set reason = $2 where class = $1 and reason <> $2", key, reason)
+    await tx.later("waiting", "update waiting set reason = $2 where class = $1 and reason <> $2", key, reason)
 
 
 async def waiting(tx: Tx) -> list[tuple[str, Ticket, str]]:
@@ -222,7 +227,8 @@ async def waiting(tx: Tx) -> list[tuple[str, Ticket, str]]:
 async def keep_assessments(tx: Tx, assessments: Mapping[str, bytes]) -> None:
     """Write the newest verdicts about classes in which operations wait."""
     keys = sorted(assessments)
-    await tx.execute(
+    await tx.later(
+        "requirement_class",
         """insert into requirement_class (key, assessment) select * from unnest($1::text[], $2::bytea[])
            on conflict (key) do update set assessment = excluded.assessment""",
         keys,
@@ -242,7 +248,8 @@ async def assessments(tx: Tx) -> list[bytes]:
 async def keep_decisions(tx: Tx, records: Sequence[DecisionRecord]) -> None:
     """Write decision records, equal ones once."""
     ordered = sorted(records, key=lambda record: record.id)
-    await tx.execute(
+    await tx.later(
+        "decision",
         """insert into decision (id, record, at) select * from unnest($1::text[], $2::bytea[], $3::timestamptz[])
            on conflict do nothing""",
         [record.id for record in ordered],
@@ -258,7 +265,8 @@ async def decision(tx: Tx, id_: str) -> DecisionRecord | None:
 
 async def keep_observations(tx: Tx, seen: Mapping[str, bytes]) -> None:
     names = sorted(seen)
-    await tx.execute(
+    await tx.later(
+        "observation",
         """insert into observation (environment, seen) select * from unnest($1::text[], $2::bytea[])
            on conflict (environment) do update set seen = excluded.seen""",
         names,

@@ -1,7 +1,8 @@
 """A process like a dispatcher: opens the site's executor, starts work, and waits to be killed."""
 
 import asyncio
-import sys
+import json
+import os
 from pathlib import Path
 
 from contract.executors.harness import a_lease, make_executor, run
@@ -11,11 +12,16 @@ from landbridge_dispatch.executors.protocol import Work
 from landbridge_dispatch.specification import disconnection_of, read_operation
 
 
-async def main(home: Path, operation: str, spec: Path, lease_s: float) -> None:
-    executor = make_executor(home)
+def main() -> None:
+    """Do what HOST_WORK says; ends only when it is killed."""
+    asyncio.run(work_at(**json.loads(os.environ["HOST_WORK"])))
+
+
+async def work_at(home: str, operation: str, spec: str, lease_s: float) -> None:
+    executor = make_executor(Path(home))
     await executor.open()
     executor.hold_lease(a_lease(seconds=lease_s))
-    body = spec.read_bytes()
+    body = Path(spec).read_bytes()
     view = read_operation(body)
     policy: Disconnection = disconnection_of(view.spec.lifecycle)
     work = Work(
@@ -33,7 +39,3 @@ async def main(home: Path, operation: str, spec: Path, lease_s: float) -> None:
     async for changed in executor.observe():
         for found in changed:
             print(found.phase, flush=True)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])))

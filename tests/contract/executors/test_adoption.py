@@ -1,9 +1,7 @@
 """A dispatcher that dies takes nothing with it: whoever comes next finds all of it, running or ended."""
 
-import asyncio
+import json
 import os
-import signal
-import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,25 +17,29 @@ from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.protocol import SlotKey, SlotView, StopOrder
+from support.forking import Forked, fork_server
 from support.wait import wait_until
 
 
 class Host:
     """A dispatcher-like process of its own, and the slot that it started."""
 
-    def __init__(self, harness: Harness, process: asyncio.subprocess.Process, key: SlotKey) -> None:
+    def __init__(self, harness: Harness, process: Forked, key: SlotKey, log: Path) -> None:
         self.harness = harness
         self.key = key
         self._process = process
+        self._log = log
 
     async def says(self, phase: SlotPhase) -> None:
-        assert self._process.stdout is not None
-        async with asyncio.timeout(20 * self.harness.slowness):
-            while (line := await self._process.stdout.readline()) != f"{phase}\n".encode():
-                assert line, "the host ended early"
+        def said() -> bool:
+            text = self._log.read_text()
+            assert self._process.returncode is None, f"the host ended early:\n{text}"
+            return f"{phase}\n" in text
+
+        await wait_until(said, f"the host says {phase}", timeout_s=20 * self.harness.slowness)
 
     async def kill(self) -> None:
-        self._process.send_signal(signal.SIGKILL)
+        self._process.kill()
         await self._process.wait()
 
 
@@ -46,19 +48,16 @@ async def host(harness: Harness, behaviour: Behaviour, lease_s: float = 60.0, **
     operation = str(uuid.uuid4())
     document = harness.home / "operation.json"
     document.write_bytes(a_work(harness.command(behaviour), **spec).spec)
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "contract.executors.host", str(harness.home), operation, str(document), str(lease_s)),
-        stdout=asyncio.subprocess.PIPE,
-        env=environ,
-    )
-    started = Host(harness, process, SlotKey(operation, Epoch(1, 1)))
+    orders = {"home": str(harness.home), "operation": operation, "spec": str(document), "lease_s": lease_s}
+    log = harness.home.parent / f"host-{operation}.log"
+    environ = {**os.environ, "HOST_WORK": json.dumps(orders)}
+    process = fork_server().start("contract.executors.host", environ, log)
+    started = Host(harness, process, SlotKey(operation, Epoch(1, 1)), log)
     try:
         await started.says(SlotPhase.RUNNING)
         yield started
     finally:
-        if process.returncode is None:
-            await started.kill()
+        await started.kill()
 
 
 @pytest.fixture(params=sorted(HARNESSES))

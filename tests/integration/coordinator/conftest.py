@@ -92,7 +92,9 @@ async def start_child(
     environ = {"LANDBRIDGE_NATS_URL": nats_server.url, "LANDBRIDGE_POSTGRES_DSN": dispatch_dsn}
 
     async def start(**more: str) -> Child:
-        child = Child("landbridge_dispatch.coordinator", environ, tmp_path, name=f"coordinator-{len(children)}")
+        child = Child(
+            "landbridge_dispatch.coordinator.__main__", environ, tmp_path, name=f"coordinator-{len(children)}"
+        )
         children.append(child)
         child.start(**more)
         await child.ready()

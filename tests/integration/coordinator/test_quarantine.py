@@ -1,6 +1,7 @@
 """Unknown work on the coordinator's own stores: what waits for a decision goes on once none is needed any more."""
 
 import asyncio
+from uuid import UUID
 
 from landbridge.store import Database
 from landbridge_dispatch.coordinator import quarantine
@@ -20,21 +21,24 @@ def _back(stage: Stage, old: ScriptedEnvironment) -> ScriptedEnvironment:
     return again
 
 
-async def _shows(coordinator: CoordinatorService, stage: Stage, join: Join, state: str) -> ScriptedEnvironment:
-    """An environment shows a slot of an operation that then is submitted, and waits."""
+async def _shows(
+    coordinator: CoordinatorService, stage: Stage, join: Join, db: Database, state: str
+) -> ScriptedEnvironment:
+    """An environment shows a slot of an operation that then is submitted, and is held."""
     a = _back(stage, await join("a"))
     end = a.report(REF, "finished", "completed") if state == "finished" else None
     await a.join(a.slot(REF, state, end))
     await wait_until(lambda: coordinator.core.verdicts.any_quarantined, "the replica knows of it")
     await stage.accept(operation=STRANGER)
     await stage.decide([STRANGER], "a")
+    await wait_until(lambda: db.fetchval("select true from operation where id = $1", UUID(STRANGER)), "it has begun")
     return a
 
 
 async def test_an_operation_goes_on_with_what_is_known_of_a_slot_that_had_ended_and_is_gone(
-    coordinator: CoordinatorService, stage: Stage, join: Join
+    coordinator: CoordinatorService, stage: Stage, join: Join, dispatch_db: Database
 ) -> None:
-    a = await _shows(coordinator, stage, join, "finished")
+    a = await _shows(coordinator, stage, join, dispatch_db, "finished")
     await _back(stage, a).join()
 
     told = await stage.until(STRANGER, "pending", "running", "completed")
@@ -46,7 +50,7 @@ async def test_an_operation_goes_on_with_what_is_known_of_a_slot_that_had_ended_
 async def test_a_slot_is_not_settled_while_an_operation_is_being_held_for_it(
     coordinator: CoordinatorService, stage: Stage, join: Join, dispatch_db: Database
 ) -> None:
-    a = await _shows(coordinator, stage, join, "finished")
+    a = await _shows(coordinator, stage, join, dispatch_db, "finished")
     again = _back(stage, a)
     async with dispatch_db.transaction() as tx:
         assert await quarantine.undecided(tx, [STRANGER]) == {STRANGER}
@@ -59,9 +63,9 @@ async def test_a_slot_is_not_settled_while_an_operation_is_being_held_for_it(
 
 
 async def test_a_slot_whose_record_is_lost_before_it_ended_still_waits_for_a_person(
-    coordinator: CoordinatorService, stage: Stage, join: Join
+    coordinator: CoordinatorService, stage: Stage, join: Join, dispatch_db: Database
 ) -> None:
-    a = await _shows(coordinator, stage, join, "running")
+    a = await _shows(coordinator, stage, join, dispatch_db, "running")
     again = await _back(stage, a).join()
 
     (entry,) = (await ask(coordinator, "GET", "quarantine"))["items"]

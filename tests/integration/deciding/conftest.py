@@ -88,7 +88,7 @@ async def child(nats_server: NatsServer, bus: Bus, dsn: str, tmp_path: Path) -> 
 
     async def make(name: str, *, wait: bool = True, **environ: str) -> Child:
         base = {"LANDBRIDGE_NATS_URL": nats_server.url, "LANDBRIDGE_POSTGRES_DSN": dsn}
-        made = Child(f"landbridge_{name}", base, tmp_path, name=f"{name}-{len(children)}")
+        made = Child(f"landbridge_{name}.__main__", base, tmp_path, name=f"{name}-{len(children)}")
         children.append(made)
         made.start(**environ)
         if wait:

@@ -10,7 +10,10 @@ from typing import Any
 import yaml
 
 from landbridge.client.site import SiteError, ask_site
+from support.forking import Forked, fork_server
 from support.wait import wait_until
+
+_MODULE = "landbridge_dispatch.dispatcher"
 
 
 class Site:
@@ -20,7 +23,7 @@ class Site:
         self.home = home
         self.url = url
         self.creds = creds
-        self.process: asyncio.subprocess.Process | None = None
+        self.process: asyncio.subprocess.Process | Forked | None = None
         self.port_file = home / "port"
         (home / "data/events").mkdir(parents=True)
         (home / "data/events/part.csv").write_text("a,b\n")
@@ -37,7 +40,7 @@ class Site:
         (home / "bindings.yaml").write_text(yaml.safe_dump(bindings))
 
     async def start(self, *prefix: str, **environ: str) -> None:
-        """Start the dispatcher; `prefix` are words before its command."""
+        """Start the dispatcher, forked; by a command of its own behind the words of `prefix`, if there are any."""
         settings = {
             "LANDBRIDGE_ENVIRONMENT": "onprem-a",
             "LANDBRIDGE_DATA_DIR": str(self.home),
@@ -46,15 +49,15 @@ class Site:
             "LANDBRIDGE_LOG_FORMAT": "json",
             **({"LANDBRIDGE_NATS_CREDS": str(self.creds)} if self.creds else {}),
         }
-        log = (self.home / "dispatcher.log").open("ab")
-        self.process = await asyncio.create_subprocess_exec(
-            *(*prefix, sys.executable, "-W", "error", "-m", "landbridge_dispatch.dispatcher"),
-            stdout=log,
-            stderr=log,
-            # Compiled modules are kept, or every start would compile hundreds of them again.
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **settings, **environ},
-        )
-        log.close()
+        # Compiled modules are kept, or every start would compile hundreds of them again.
+        settings = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **settings, **environ}
+        log = self.home / "dispatcher.log"
+        if not prefix:
+            self.process = fork_server().start(f"{_MODULE}.__main__", settings, log)
+            return
+        with log.open("ab") as output:
+            command = (*prefix, sys.executable, "-W", "error", "-m", _MODULE)
+            self.process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output, env=settings)
 
     async def kill(self) -> None:
         """SIGKILL, as a crash."""

@@ -41,7 +41,7 @@ async def test_a_jump_of_the_wall_clock_costs_no_lease_and_stops_no_work(
 ) -> None:
     centre.ttl_ms = _TTL_MS
     site, clock = process_site, tmp_path / "clock.json"
-    await site.start(LANDBRIDGE_TEST_CLOCK=str(clock))
+    await site.start("env", LANDBRIDGE_TEST_CLOCK=str(clock))  # an interpreter of its own: it is read at import
     await centre.until_connected()
     offer = await centre.offer(work(site, seconds=60), lifecycle=_STOPS)
     await centre.until(offer, AttemptState.STARTED)

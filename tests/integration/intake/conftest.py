@@ -78,7 +78,7 @@ async def start_child(nats_server: NatsServer, bus: Bus, intake_dsn: str, tmp_pa
     }
 
     async def start(**more: str) -> Child:
-        child = Child("landbridge_intake", environ, tmp_path, name=f"intake-{len(children)}")
+        child = Child("landbridge_intake.__main__", environ, tmp_path, name=f"intake-{len(children)}")
         children.append(child)
         child.start(**more)
         await child.ready()

@@ -46,7 +46,7 @@ async def database(dsn: str) -> AsyncIterator[Database]:
 
 def a_replica(nats_server: NatsServer, dsn: str, folder: Path, name: str) -> Child:
     environ = {"LANDBRIDGE_NATS_URL": nats_server.url, "LANDBRIDGE_POSTGRES_DSN": dsn}
-    return Child("landbridge_lineage", environ, folder, name=name)
+    return Child("landbridge_lineage.__main__", environ, folder, name=name)
 
 
 async def everything(bus: Bus) -> None:

@@ -178,7 +178,8 @@ async def save(tx: Tx, rows: Iterable[Row]) -> None:
     if new:
         await _insert(tx, new)
     for changes, operations in groups.items():
-        await tx.execute(_update(tuple(column for column, _ in changes)), operations, *(v for _, v in changes))
+        sql = _update(tuple(column for column, _ in changes))
+        await tx.later("operation", sql, operations, *(value for _, value in changes))
 
 
 def _changes(before: OperationState, after: OperationState) -> tuple[tuple[str, Any], ...]:

@@ -131,10 +131,10 @@ class Session:
 
     async def finish(self) -> list[Outbound]:
         """Write everything and return the messages to log and publish with it."""
-        await self._keep_specifications()
+        await self._fetch_specifications()  # the last reading: what is written goes together with the event log
         await rows.save(self.tx, self._rows.values())
+        await self._keep_specifications()
         await self._save_timers()
-        await self._fetch_specifications()
         outgoing = [self._event(state, effect) for state, effect in self._events]
         for state, offer in self._offers:
             self._commands.offer(state, offer, self._specification(state.operation))
@@ -146,7 +146,8 @@ class Session:
         fresh = [s for s in self._fresh.values() if self._specifications.get(s.sha256) is None]
         if not fresh:
             return
-        await self.tx.execute(
+        await self.tx.later(
+            "content",
             "insert into content (sha256, body) select * from unnest($1::bytea[], $2::bytea[]) on conflict do nothing",
             [specification.sha256 for specification in fresh],
             [specification.body for specification in fresh],
@@ -174,7 +175,8 @@ class Session:
 
     async def _save_timers(self) -> None:
         if self._timers:
-            await self.tx.execute(
+            await self.tx.later(
+                "timer",
                 "insert into timer (due_at, operations) select * from unnest($1::bigint[], $2::text[])",
                 list(self._timers),
                 [",".join(operations) for operations in self._timers.values()],
