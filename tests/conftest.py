@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = ["fixtures.postgres", "fixtures.redis", "fixtures.nats", "fixtures.bus", "fixtures.instance"]
+pytest_plugins = [
+    "fixtures.postgres",
+    "fixtures.redis",
+    "fixtures.nats",
+    "fixtures.bus",
+    "fixtures.instance",
+    "support.skipping",
+]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -49,8 +48,6 @@ async def small_broker(tmp_path: Path) -> AsyncIterator[World]:
 @pytest.fixture
 async def small_database(tmp_path: Path) -> AsyncIterator[World]:
     """An instance whose Postgres has a file system of its own, which can be filled."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small file system needs root; a full broker is tested in any case")
     made = a_world(tmp_path)
     place = made.data.root / "postgres"
     place.mkdir(parents=True, mode=0o700)
@@ -104,6 +101,7 @@ async def test_a_full_broker_refuses_new_work_and_loses_none(small_broker: World
         await all_goes_on(world, diary, taken)
 
 
+@pytest.mark.root
 async def test_postgres_without_room_refuses_new_work_and_recovers_by_itself(
     small_database: World, tmp_path: Path
 ) -> None:

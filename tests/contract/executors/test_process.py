@@ -454,7 +454,7 @@ async def test_the_first_end_that_was_recorded_counts(process: Harness, process_
     assert view.reason == "exit-code"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
+@pytest.mark.root
 async def test_a_role_runs_as_its_own_user_and_owns_what_it_writes() -> None:
     # Below /tmp itself: the test's own directories cannot be entered by others.
     with tempfile.TemporaryDirectory() as place:

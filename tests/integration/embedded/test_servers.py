@@ -138,7 +138,7 @@ def test_a_set_path_without_an_executable_is_an_error_that_names_it() -> None:
         binaries.find_nats({"LANDBRIDGE_NATS_SERVER": "/nowhere"})
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user")
+@pytest.mark.root
 def test_root_without_a_way_to_run_postgres_is_told_everything_that_was_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +151,7 @@ def test_root_without_a_way_to_run_postgres_is_told_everything_that_was_tried(
     assert "LANDBRIDGE_POSTGRES_DSN" in str(caught.value)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root needs another user")
+@pytest.mark.root
 async def test_without_user_namespaces_root_falls_back_to_another_user_and_keeps_it(
     public_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,12 +173,13 @@ async def test_without_user_namespaces_root_falls_back_to_another_user_and_keeps
         await again.stop()
 
 
-@pytest.mark.parametrize("as_user", [False, True], ids=["same user", "ordinary user"])
+@pytest.mark.parametrize(
+    "as_user",
+    [pytest.param(False, id="same user"), pytest.param(True, id="ordinary user", marks=pytest.mark.root)],
+)
 async def test_killing_the_parent_leaves_no_server(public_root: Path, as_user: bool) -> None:
     prefix: list[str] = []
     if as_user:
-        if os.geteuid() != 0:
-            pytest.skip("only root can become another user")
         os.chown(public_root, 65534, 65534)
         prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
     command = [*prefix, sys.executable, "-c", PARENT, str(public_root)]
