@@ -1,20 +1,17 @@
 """Rows of the table of states shown by pods that really run, and what the executor promises of them."""
 
 import signal
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from contract.executors.harness import a_lease, a_work, stop
 from landbridge.domain.ownership.environment_model import SlotPhase
-from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptReport
+from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.kubernetes import names
-from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError, SlotView, Work
+from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
 from support.kubernetes.access_point import image, real_is_wanted
-from support.kubernetes_pods import STARTS_S, Pods, real_pods
+from support.kubernetes_pods import STARTS_S, Pods
 from support.wait import wait_until
 
 pytestmark = [
@@ -24,28 +21,6 @@ pytestmark = [
     ),
     pytest.mark.timeout(300),
 ]
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cluster") / "site"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pods(site: Path) -> AsyncIterator[Pods]:
-    async with real_pods(site) as found:
-        yield found
-
-
-async def end(pods: Pods, work: Work) -> SlotView:
-    return await pods.watcher.end(work.key, timeout_s=STARTS_S)
-
-
-async def report(pods: Pods, work: Work) -> AttemptReport:
-    view = await end(pods, work)
-    assert view.phase is SlotPhase.FINISHED, view
-    assert view.report is not None
-    return view.report
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------
@@ -63,7 +38,7 @@ async def test_completed_with_log_outputs_metrics_and_context(pods: Pods) -> Non
         resources={"requests": {"memory": "64Mi", "cpu": "50m"}},
     )
 
-    found = await report(pods, work)
+    found = await pods.report(work)
 
     assert (found.outcome, found.exit_code, found.message) == (AttemptOutcome.COMPLETED, 0, "")
     assert found.metrics == {"auc": 0.9}
@@ -78,28 +53,28 @@ async def test_completed_with_log_outputs_metrics_and_context(pods: Pods) -> Non
 
 async def test_an_exit_code_and_a_signal_are_told_apart(pods: Pods) -> None:
     first, second = await pods.run("exit 3"), await pods.run("kill -SEGV $$$$")
-    found = await report(pods, first)
+    found = await pods.report(first)
     assert (found.outcome, found.reason, found.exit_code) == (AttemptOutcome.FAILED, "exit-code", 3)
-    found = await report(pods, second)
+    found = await pods.report(second)
     assert (found.outcome, found.reason, found.signal) == (AttemptOutcome.FAILED, "signal", signal.SIGSEGV)
 
 
 async def test_too_much_memory_is_out_of_memory(pods: Pods) -> None:
     work = await pods.run("tail /dev/zero", resources={"requests": {"memory": "32Mi"}})
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.FAILED, "out-of-memory")
 
 
 async def test_a_timeout_is_told(pods: Pods) -> None:
     work = await pods.run("sleep 120", lifecycle={"timeout": "2s", "stopGrace": "5s"})
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.FAILED, "timeout")
 
 
 async def test_a_cancelled_workload_gets_the_polite_signal(pods: Pods) -> None:
     work, _ = await pods.running("trap 'echo bye; exit 9' TERM; while :; do sleep 1; done")
     await stop(pods.executor, work, grace_ms=20_000)
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.CANCELLED, "cancelled")
     assert found.exit_code == 9
 
@@ -107,14 +82,14 @@ async def test_a_cancelled_workload_gets_the_polite_signal(pods: Pods) -> None:
 async def test_who_ignores_the_polite_signal_is_killed(pods: Pods) -> None:
     work, _ = await pods.running("trap '' TERM; while :; do sleep 1; done")
     await stop(pods.executor, work, grace_ms=1_000)
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason, found.signal) == (AttemptOutcome.CANCELLED, "cancelled", signal.SIGKILL)
 
 
 async def test_a_deleted_pod_is_removed_externally(pods: Pods) -> None:
     work, pod = await pods.running("sleep 300")
     await pods.admin.delete(pods.path("pods", pod["metadata"]["name"]), uid=pod["metadata"]["uid"], grace_s=2)
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.FAILED, "removed-externally")
 
 
@@ -127,7 +102,7 @@ async def test_an_evicted_pod_is_evicted(pods: Pods) -> None:
         "deleteOptions": {"gracePeriodSeconds": 2},
     }
     await pods.admin.create(pods.path("pods", f"{pod['metadata']['name']}/eviction"), eviction)
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.FAILED, "evicted")
 
 
@@ -154,19 +129,19 @@ async def test_what_fits_nowhere_waits_with_the_schedulers_words(pods: Pods) -> 
     await wait_until(told, "the scheduler's words are there", timeout_s=STARTS_S, every_s=0.3)
     assert pods.watcher.phases(work.key) == []
     await stop(pods.executor, work)
-    view = await end(pods, work)
+    view = await pods.end(work)
     assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "cancelled")
 
 
 async def test_an_image_that_is_not_there_fails_the_start(pods: Pods) -> None:
     work = await pods.run("true", image=pods.image | {"digest": "sha256:" + "0" * 64})
-    view = await end(pods, work)
+    view = await pods.end(work)
     assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "image-pull-failed", False)
 
 
 async def test_a_missing_secret_fails_the_start(pods: Pods) -> None:
     work = await pods.run("true", inputs={"x": {"connection": "secret"}})
-    view = await end(pods, work)
+    view = await pods.end(work)
     assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "secret-unavailable")
 
 
@@ -175,7 +150,7 @@ async def test_a_missing_volume_fails_the_start_and_a_missing_claim_is_refused(p
     assert isinstance(refused, RefusedError)
     assert refused.code is RefusalCode.CONNECTION_UNAVAILABLE
     work = await pods.run("true", inputs={"x": {"connection": "events"}})
-    view = await end(pods, work)
+    view = await pods.end(work)
     assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "connection-unavailable")
 
 
@@ -183,7 +158,7 @@ async def test_without_a_lease_nothing_starts(pods: Pods) -> None:
     pods.executor.hold_lease(a_lease(seconds=-1))
     try:
         work = await pods.run("echo must not run")
-        view = await end(pods, work)
+        view = await pods.end(work)
     finally:
         pods.executor.hold_lease(a_lease(seconds=3600))
     assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "no-lease", True)
@@ -213,7 +188,7 @@ async def test_a_second_pod_of_a_slot_never_starts(pods: Pods) -> None:
     assert view is not None
     assert view.phase is SlotPhase.RUNNING
     await stop(pods.executor, work, grace_ms=1_000)
-    await end(pods, work)
+    await pods.end(work)
 
 
 async def test_a_gang_starts_together_with_ranks(pods: Pods) -> None:
@@ -222,7 +197,7 @@ async def test_a_gang_starts_together_with_ranks(pods: Pods) -> None:
         script, type="distributed-job", replicas=2, outputs={"model": {"connection": "models"}},
         acceptance=[{"output": "model", "exists": True}],
     )  # fmt: skip
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert found.outcome is AttemptOutcome.COMPLETED, found
 
 
@@ -231,7 +206,7 @@ async def test_a_lost_lease_stops_self_stopping_work(pods: Pods) -> None:
     pods.executor.hold_lease(a_lease(seconds=25))
     try:
         work, _ = await pods.running("sleep 300", lifecycle=policy)
-        found = await report(pods, work)
+        found = await pods.report(work)
     finally:
         pods.executor.hold_lease(a_lease(seconds=3600))
     assert found.reason == "self-stopped"
@@ -245,26 +220,28 @@ async def test_moved_work_seals_first(pods: Pods) -> None:
     )
     work, _ = await pods.running(script, checkpoints={"connection": "checkpoints"})
     await stop(pods.executor, work, reason="moved", grace_ms=20_000)
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.CANCELLED, "moved")
     assert found.checkpoint is not None
     assert found.checkpoint.manifest == f"{work.operation}/e1-1/sealed-7/manifest.json"
 
 
 async def test_a_service_is_running_when_it_is_ready(pods: Pods) -> None:
+    if not pods.has_python:
+        pytest.skip(f"image {pods.reference} has no python3, which is the service here")
     web = ["python3", "-m", "http.server", "8080"]
     work = a_work(web, image=pods.image, type="service", ports={"web": {"port": 8080}})
     await pods.executor.occupy([work])
     await pods.executor.start([work.key])
     await pods.watcher.until(work.key, SlotPhase.RUNNING, timeout_s=STARTS_S)
     await stop(pods.executor, work, grace_ms=1_000)
-    found = await report(pods, work)
+    found = await pods.report(work)
     assert (found.outcome, found.reason) == (AttemptOutcome.CANCELLED, "cancelled")
 
 
 async def test_many_at_once_each_run_once(pods: Pods) -> None:
     works = [await pods.run(f"echo ran; exit {number % 3}") for number in range(12)]
     for number, work in enumerate(works):
-        found = await report(pods, work)
+        found = await pods.report(work)
         assert found.exit_code == number % 3
         assert len(await pods.pods(work)) == 1

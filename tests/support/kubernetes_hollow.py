@@ -60,7 +60,7 @@ class HollowBackend:
         return f"{path}/{self.name}" if name else path
 
     async def _beat(self, port: int) -> None:
-        room = {"cpu": "64", "memory": "256Gi", "pods": "500", "ephemeral-storage": "1Ti"}
+        room = {"cpu": "64", "memory": "256Gi", "pods": "2000", "ephemeral-storage": "1Ti"}
         ready = {**condition("Ready", reason="KubeletReady"), "lastHeartbeatTime": now()}
         status = {
             "capacity": room,

@@ -16,20 +16,29 @@ from contract.executors.cluster import free_port
 from contract.executors.harness import Watcher, a_lease, a_work, make_executor, write_bindings
 from contract.executors.real_cluster import RealKubernetesHarness
 from landbridge.domain.ownership.environment_model import SlotPhase
+from landbridge.schema.wire.report_v1 import AttemptReport
 from landbridge_dispatch.executors.kubernetes import names
 from landbridge_dispatch.executors.kubernetes.api import Api, Object
 from landbridge_dispatch.executors.kubernetes.executor import KubernetesExecutor
-from landbridge_dispatch.executors.protocol import Work
+from landbridge_dispatch.executors.protocol import SlotView, Work
 from support.kubernetes.access_point import image, real_access
 from support.wait import wait_until
 
 STARTS_S = 120.0
 VOLUMES = ("models", "checkpoints")
+PLACES = {name: name for name in VOLUMES} | {"broken": "file/below"}
+"""Volumes by their place; what lies below a file no runtime can mount."""
+OTHER_REGISTRIES = {"misnamed": "registry.site/TEAM", "sandboxes": "registry.k8s.io"}
+"""One whose name no runtime can read, and the one whose image of nothing but a program is on most nodes."""
 
 
 @dataclass
 class Pods:
-    """The cluster, the executor on it, and what it lets be seen. `admin`: may do anything."""
+    """The cluster, the executor on it, and what it lets be seen. `admin`: may do anything.
+
+    `has_python`: whether the image has more than a shell.
+    `reference`: the image as pods name it. `device`: an extended resource that no node has, and that class `device` is.
+    """
 
     admin: Api
     namespace: str
@@ -37,6 +46,9 @@ class Pods:
     watcher: Watcher
     image: dict[str, str]
     node: str
+    reference: str
+    device: str
+    has_python: bool
 
     def work(self, script: str, **spec: Any) -> Work:
         """Work that is a shell script."""
@@ -61,6 +73,22 @@ class Pods:
         await wait_until(said, "the workload is ready", timeout_s=STARTS_S, every_s=0.3)
         return work, (await self.pods(work))[0]
 
+    async def pod(self, work: Work) -> Object:
+        """Its pod, as soon as there is one."""
+        found: list[Object] = await wait_until(
+            lambda: self.pods(work), "its pod is there", timeout_s=STARTS_S, every_s=0.3
+        )
+        return found[0]
+
+    async def end(self, work: Work) -> SlotView:
+        return await self.watcher.end(work.key, timeout_s=STARTS_S)
+
+    async def report(self, work: Work) -> AttemptReport:
+        view = await self.end(work)
+        assert view.phase is SlotPhase.FINISHED, view
+        assert view.report is not None
+        return view.report
+
     async def pods(self, work: Work) -> list[Object]:
         found, _ = await self.admin.list(self.path("pods"), f"{names.SLOT}={names.name_of(work.key)}")
         return found
@@ -82,10 +110,11 @@ async def real_pods(home: Path) -> AsyncIterator[Pods]:
         node = next(node for node in nodes if _is_ready(node))
         registry, used = _image(node)
         run = f"landbridge-test-{uuid.uuid4().hex[:8]}"
-        await stack.enter_async_context(
-            _volumes(admin, access.namespace, run, f"{registry}/{used['name']}@{used['digest']}")
-        )
-        _write(home, access.namespace, registry, node)
+        reference, device = f"{registry}/{used['name']}@{used['digest']}", f"landbridge.io/{run}"
+        await stack.enter_async_context(_volumes(admin, access.namespace, run, reference))
+        probe = "command -v python3 >/dev/termination-log || true"
+        has_python = bool(await _on_node(admin, access.namespace, reference, probe))
+        _write(home, access.namespace, registry, node, device)
         token = await stack.enter_async_context(harness.account(admin, access.namespace, run, bound=False))
         harness.write_real_kubeconfig(access, token)
         executor = make_executor(home)
@@ -95,7 +124,8 @@ async def real_pods(home: Path) -> AsyncIterator[Pods]:
         executor.hold_lease(a_lease(seconds=3600))
         watcher = Watcher(executor)
         stack.push_async_callback(watcher.close)
-        yield Pods(admin, access.namespace, executor, watcher, used, node["metadata"]["name"])
+        name = node["metadata"]["name"]
+        yield Pods(admin, access.namespace, executor, watcher, used, name, reference, device, has_python)
 
 
 def _is_ready(node: Object) -> bool:
@@ -125,19 +155,26 @@ def _address(node: Object) -> str:
         return str(probe.getsockname()[0])
 
 
-def _write(home: Path, namespace: str, registry: str, node: Object) -> None:
+def _write(home: Path, namespace: str, registry: str, node: Object, device: str) -> None:
     port = free_port()
     keeper = {"url": f"http://{_address(node)}:{port}", "host": "0.0.0.0", "port": port}
     write_bindings(
         home,
         {"name": "kubernetes", "startWait": "30s"},
-        kubernetes={"namespace": namespace, "kubeconfig": "kubeconfig.yaml", "keeper": keeper, "startWithin": "60s"},
+        kubernetes={
+            "namespace": namespace,
+            "kubeconfig": "kubeconfig.yaml",
+            "keeper": keeper,
+            "startWithin": "60s",
+            "classes": {"device": {"resource": device}},
+        },
         connections={
             "tools": {"options": {"registry": registry}},
+            **{name: {"options": {"registry": place}} for name, place in OTHER_REGISTRIES.items()},
             "secret": {"location": "s3://x", "options": {"secretEnv": {"KEY": {"secret": "none", "key": "none"}}}},
             "gone": {"options": {"claim": "none"}},
             "events": {"options": {"configMap": "none"}},
-            **{name: {"access": "read-write", "options": {"claim": f"{name}-data"}} for name in VOLUMES},
+            **{name: {"access": "read-write", "options": {"claim": f"{name}-data"}} for name in PLACES},
         },
     )
 
@@ -145,11 +182,10 @@ def _write(home: Path, namespace: str, registry: str, node: Object) -> None:
 @contextlib.asynccontextmanager
 async def _volumes(api: Api, namespace: str, run: str, reference: str) -> AsyncIterator[None]:
     """Claims on a directory of a node, which pods of any user may write."""
-    await _on_node(
-        api, namespace, reference, f"mkdir -p {' '.join(f'/h/{run}/{v}' for v in VOLUMES)}; chmod 777 /h/{run}/*"
-    )
+    places = " ".join(f"/h/{run}/{name}" for name in VOLUMES)
+    await _on_node(api, namespace, reference, f"mkdir -p {places}; touch /h/{run}/file; chmod 777 /h/{run}/*")
     made = []
-    for name in VOLUMES:
+    for name, place in PLACES.items():
         spec: dict[str, Any] = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
         volume = {
             "apiVersion": "v1",
@@ -158,7 +194,7 @@ async def _volumes(api: Api, namespace: str, run: str, reference: str) -> AsyncI
             "spec": {
                 **spec,
                 "capacity": {"storage": "1Gi"},
-                "hostPath": {"path": f"/tmp/{run}/{name}"},
+                "hostPath": {"path": f"/tmp/{run}/{place}"},
                 "claimRef": {"namespace": namespace, "name": f"{name}-data"},
             },
         }
@@ -180,8 +216,8 @@ async def _volumes(api: Api, namespace: str, run: str, reference: str) -> AsyncI
             await api.delete(f"/api/v1/persistentvolumes/{meta['name']}", uid=meta["uid"])
 
 
-async def _on_node(api: Api, namespace: str, reference: str, script: str) -> None:
-    """Run a script as root with the node's /tmp below /h."""
+async def _on_node(api: Api, namespace: str, reference: str, script: str) -> str:
+    """Run a script as root with the node's /tmp below /h; return what it wrote to its termination log."""
     path = f"/api/v1/namespaces/{namespace}/pods"
     pod = {
         "apiVersion": "v1",
@@ -204,9 +240,10 @@ async def _on_node(api: Api, namespace: str, reference: str, script: str) -> Non
     made = await api.create(path, pod)
     name = made["metadata"]["name"]
 
-    async def done() -> bool:
+    async def done() -> Object | None:
         found = await api.get(f"{path}/{name}")
-        return found is not None and found["status"].get("phase") == "Succeeded"
+        return found if found is not None and found["status"].get("phase") == "Succeeded" else None
 
-    await wait_until(done, f"{script} has run on the node", timeout_s=STARTS_S, every_s=0.5)
+    ended: Object = await wait_until(done, f"{script} has run on the node", timeout_s=STARTS_S, every_s=0.5)
     await api.delete(f"{path}/{name}", uid=made["metadata"]["uid"], grace_s=0)
+    return str(ended["status"]["containerStatuses"][0]["state"]["terminated"].get("message") or "")

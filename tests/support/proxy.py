@@ -29,11 +29,12 @@ class Wire(StrEnum):
 class Proxy:
     """`async with Proxy(target) as wire`; `wire.set(Wire.BLACK_HOLE)`, `wire.heal()`, `wire.reset()`.
 
-    `target` gives the port at every new connection, so that a server may come back on another one.
+    `target` gives the port at every new connection, so that a server may come back on another one; `host`: where it is.
     """
 
-    def __init__(self, target: Callable[[], int], *, port: int = 0) -> None:
+    def __init__(self, target: Callable[[], int], *, host: str = "127.0.0.1", port: int = 0) -> None:
         self._target = target
+        self._host = host
         self._port = port
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
@@ -115,7 +116,7 @@ class Proxy:
         try:
             while self._mode is Wire.BLACK_HOLE:
                 await self._changed.wait()
-            there, back = await asyncio.open_connection("127.0.0.1", self._target())
+            there, back = await asyncio.open_connection(self._host, self._target())
             ours.add(back)
             self._writers.add(back)
             await asyncio.gather(self._copy(reader, back, out=True), self._copy(there, writer, out=False))

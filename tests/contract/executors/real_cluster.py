@@ -28,6 +28,11 @@ class RealKubernetesHarness(KubernetesHarness):
     """A whole cluster but for containers."""
 
     slowness = 6.0
+    runs_pods = True
+    """Whether its node does anything about pods that it gets."""
+    backend: HollowBackend
+    admin: Api
+    namespace: str
 
     @contextlib.asynccontextmanager
     async def around(self) -> AsyncIterator[None]:
@@ -36,13 +41,17 @@ class RealKubernetesHarness(KubernetesHarness):
             api = Api(os.environ["KUBECONFIG"])
             await api.open()
             stack.push_async_callback(api.close)
-            backend = HollowBackend(api, run, access.namespace)
+            self.admin, self.namespace = api, access.namespace
+            self.backend = backend = HollowBackend(api, run, access.namespace)
             self._write(access, run)
             await stack.enter_async_context(self._volumes(api, access.namespace, run))
             self.write_real_kubeconfig(
                 access, await stack.enter_async_context(self.account(api, access.namespace, run))
             )
             await stack.enter_async_context(backend.registered(self.home / "node"))
+            if not self.runs_pods:
+                yield
+                return
             claims = {f"{name}-data": self.home / "data" / name for name in CLAIMS}
             self.node = Node(backend, self.home / "node", claims, step_s=0.2)
             task = asyncio.create_task(self.node.run(), name="node")

@@ -1,15 +1,17 @@
 """Who may ask the lease keeper, and what it tells whom."""
 
 import asyncio
+from typing import Any
 
 import aiohttp
 import pytest
 
 from contract.executors.cluster import NAMESPACE, KubernetesHarness
-from contract.executors.harness import Behaviour, Watcher, a_work, run
+from contract.executors.harness import TERM, Behaviour, Watcher, a_lease, a_work, make_executor, run
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge_dispatch.executors.kubernetes import door as door_module
 from landbridge_dispatch.executors.kubernetes.executor import KubernetesExecutor
+from support.wait import wait_until
 
 
 async def ask(harness: KubernetesHarness, token: str, **query: str) -> tuple[int, str]:
@@ -64,6 +66,34 @@ async def test_a_pod_that_is_no_slots_is_told_never(kubernetes: KubernetesHarnes
         assert (status, line.split()[:2]) == (200, ["never", "not-here"]), name
         _, line = await ask(kubernetes, token_of(kubernetes, name), state="running")
         assert line.split()[0] == "never", name
+
+
+@pytest.mark.parametrize(
+    ("lifecycle", "told"),
+    [({}, "start"), ({"disconnection": {"policy": "stop-after-grace", "grace": "5s"}}, "wait")],
+)
+async def test_whoever_took_the_slot_and_lost_the_answer_starts_once_the_centre_knows(
+    kubernetes: KubernetesHarness, lifecycle: dict[str, Any], told: str
+) -> None:
+    kubernetes.node.accepts = False
+    work = a_work(kubernetes.command(Behaviour()), lifecycle=lifecycle)
+    await run(kubernetes.executor, work)
+    await wait_until(lambda: kubernetes.cluster.all_of("pods", namespace=NAMESPACE), "its pod is there")
+    [pod] = kubernetes.cluster.all_of("pods", namespace=NAMESPACE)
+    token = token_of(kubernetes, pod["metadata"]["name"])
+
+    async def answer() -> str:
+        return (await ask(kubernetes, token, state="waiting"))[1].split()[0]
+
+    assert await answer() == "start"
+    await kubernetes.executor.close()
+    kubernetes.executor = make_executor(kubernetes.home)
+    await kubernetes.executor.open()
+    assert await answer() == "wait", "a dispatcher that has begun has no lease yet"
+    kubernetes.executor.hold_lease(a_lease(term=TERM + 1, may_start=False))
+    assert await answer() == "wait", "the centre has not seen yet what is here"
+    kubernetes.executor.hold_lease(a_lease(term=TERM + 1))
+    assert await answer() == told
 
 
 async def test_made_up_tokens_do_not_become_requests_without_end(

@@ -76,6 +76,10 @@ def test_work_starts_only_in_the_term_of_its_grant() -> None:
     assert start_verdict(5, lease, 31_000) is StartVerdict.WAIT
 
 
+def test_a_dispatcher_that_has_no_lease_yet_lets_work_wait() -> None:
+    assert start_verdict(5, NO_LEASE, 2_000) is StartVerdict.WAIT
+
+
 def test_only_self_stopping_work_has_a_schedule() -> None:
     checkpointing = Disconnection(OnDisconnect.CHECKPOINT_THEN_STOP, 10_000, 5_000)
     graceful = Disconnection(OnDisconnect.STOP_AFTER_GRACE, 2_000, 3_000)

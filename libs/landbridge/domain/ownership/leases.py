@@ -109,11 +109,12 @@ def start_verdict(slot_term: int, lease: HeldLease, now: int, rules: Rules = PRO
     """Tell whether work granted in `slot_term` may start now: the check the guardian makes at the true start.
 
     WAIT: the lease has moved on to a newer term, and a newer grant for this slot may follow (or the lease is not
-    valid just now); the guardian asks again for a bounded time and then exits, not started.
+    valid just now, or none was granted yet to a dispatcher that has just begun); the guardian asks again for a bounded
+    time and then exits, not started.
     """
     if not rules.true_start_check:
         return StartVerdict.START
-    if lease.term < slot_term:
+    if 0 < lease.term < slot_term:
         return StartVerdict.NEVER
     if lease.term == slot_term and lease.allows_start(now):
         return StartVerdict.START

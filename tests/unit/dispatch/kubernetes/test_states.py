@@ -26,6 +26,8 @@ ERROR = {"reason": "Error", "exitCode": 1}
 KILLED = {"reason": "Error", "exitCode": 143}
 NO_SHELL = {"reason": "StartError", "exitCode": 128, "message": 'exec: "/bin/sh": stat /bin/sh: no such file'}
 FAILED = {"phase": "Failed"}
+UNKNOWN = {"reason": "ContainerStatusUnknown", "exitCode": 137}
+"""What a node says of a container that never ran, when its pod is deleted."""
 
 # Row code → pod, whether it took the slot, what follows: (outcome, reason) of an end, or (meaning, reason).
 STARTED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
@@ -53,7 +55,7 @@ BEFORE: dict[str, tuple[dict[str, Any], tuple[Meaning, str]]] = {
     "start-error": ({"phase": "Pending", "waiting": ("CreateContainerError", "no such device")},
                     (Meaning.NOT_STARTED, "failed-to-start")),
     "node-refused": ({**FAILED, "reason": "OutOfcpu"}, (Meaning.NOT_STARTED, "node-refused")),
-    "removed-before": ({**FAILED, "deleting": True}, (Meaning.NOT_STARTED, "removed-externally")),
+    "removed-before": ({**FAILED, "deleting": True, "exited": UNKNOWN}, (Meaning.NOT_STARTED, "removed-externally")),
     "ended-before": ({**FAILED, "exited": ERROR}, (Meaning.NOT_STARTED, "failed-to-start")),
     "image-name": ({"phase": "Pending", "waiting": ("InvalidImageName", "")},
                    (Meaning.NOT_STARTED, "image-not-accepted")),

@@ -95,12 +95,17 @@ class LeaseKeeper:
     def _lease_refusal(self, job: Object, record: records.Record) -> str:
         """Return what the lease has against a start; empty for nothing."""
         lease, now = self._lease(), self._boot_ms()
-        term = records.integer(job, names.TERM)
-        if record.type == "service" and phase_of(job) is SlotPhase.RUNNING:
-            # A pod of a service that runs already is replaced: that continues it, as its policy allows.
-            if record.policy not in SELF_STOPPING or (lease.term >= term and lease.allows_start(now)):
+        term, stops_itself = records.integer(job, names.TERM), record.policy in SELF_STOPPING
+        if phase_of(job) is SlotPhase.RUNNING:
+            reconciled = lease.term >= term and lease.allows_start(now)
+            if record.type == "service":
+                # A pod of a service that runs already is replaced: that continues it, as its policy allows.
+                return "" if reconciled or not stops_itself else WAIT
+            # The slot was taken, and the answer may have been lost with the dispatcher that gave it. The centre has
+            # been told since that this work runs, and has seen to it that it runs nowhere else; work that would have
+            # stopped itself meanwhile may run elsewhere.
+            if reconciled and not stops_itself:
                 return ""
-            return WAIT
         match start_verdict(term, lease, now):
             case StartVerdict.NEVER:
                 return "never no-lease the environment's lease is older than the grant"

@@ -95,7 +95,8 @@ def _preempted(seen: Seen) -> bool:
 def _node_lost(seen: Seen) -> bool:
     return (
         seen.pod.status_reason in ("NodeLost", "NodeShutdown", "Terminated")
-        or seen.pod.reason == "ContainerStatusUnknown"
+        # Of a pod that somebody deletes before its container runs, nodes say the same.
+        or (seen.pod.reason == "ContainerStatusUnknown" and not seen.pod.deleting)
         or _disrupted(*_LOST)(seen)
     )
 
@@ -125,8 +126,8 @@ ROWS: Final = (
     Row("preempted-by-cluster", "pod `Preempting`, or `DisruptionTarget` says PreemptionByScheduler",
         _both(_ended, _preempted), E_, "failed", "preempted-by-cluster",
         text="the cluster's scheduler took its place for other work"),
-    Row("node-lost", "pod `NodeLost`, `NodeShutdown`, `Terminated`, container `ContainerStatusUnknown`, or"
-        " `DisruptionTarget` says DeletionByTaintManager or DeletionByPodGC",
+    Row("node-lost", "pod `NodeLost`, `NodeShutdown`, `Terminated`, container `ContainerStatusUnknown` of a"
+        " pod that nobody deletes, or `DisruptionTarget` says DeletionByTaintManager or DeletionByPodGC",
         _both(_ended, _node_lost), E_, "failed", "node-lost", text="its node was lost or shut down"),
     Row("out-of-memory", "container `OOMKilled`", lambda seen: _ended(seen) and seen.pod.reason == "OOMKilled", E_,
         "failed", "out-of-memory", text="used more memory than it may"),

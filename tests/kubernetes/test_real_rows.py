@@ -1,0 +1,111 @@
+"""Rows of the table of states that the cluster itself brings about: it takes pods away, or cannot start them."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from contract.executors.harness import stop
+from landbridge.domain.ownership.environment_model import SlotPhase
+from landbridge.schema.wire.report_v1 import AttemptOutcome
+from landbridge_dispatch.executors.kubernetes.api import Object
+from landbridge_dispatch.executors.protocol import Work
+from support.kubernetes.access_point import image, real_is_wanted
+from support.kubernetes_disruptions import (
+    bound_to_node,
+    deleted,
+    evicted,
+    image_without_shell,
+    node_lost,
+    node_with_device,
+    preempted,
+)
+from support.kubernetes_pods import STARTS_S, Pods
+from support.wait import wait_until
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(
+        not real_is_wanted() or not image(), reason="no cluster whose pods run: see make test-kubernetes"
+    ),
+    pytest.mark.timeout(300),
+]
+
+Disruption = Callable[[Pods, Object], AbstractAsyncContextManager[None]]
+ON_DEVICE = {"resources": {"accelerator": {"class": "device", "count": 1}}}
+DISRUPTIONS = [
+    (evicted, "evicted"),
+    (preempted, "preempted-by-cluster"),
+    (node_lost, "node-lost"),
+    (deleted, "removed-externally"),
+]
+
+
+@pytest.mark.parametrize(("disruption", "reason"), DISRUPTIONS)
+async def test_what_takes_a_running_pod_away_is_told(pods: Pods, disruption: Disruption, reason: str) -> None:
+    async with node_with_device(pods):
+        work, pod = await pods.running("sleep 300", **ON_DEVICE)
+        async with stopped_in_the_end(pods, work), disruption(pods, pod):
+            found = await pods.report(work)
+    assert (found.outcome, found.reason) == (AttemptOutcome.FAILED, reason)
+    assert found.resolved is not None
+    assert found.resolved.host == pods.node
+
+
+@pytest.mark.parametrize(("disruption", "reason"), DISRUPTIONS)
+async def test_what_takes_a_pod_away_before_its_start_is_told(pods: Pods, disruption: Disruption, reason: str) -> None:
+    async with node_with_device(pods):
+        work = await pods.run("true", image=pods.image | {"digest": "sha256:" + "0" * 64}, **ON_DEVICE)
+        pod = await waiting(pods, work, "ErrImagePull", "ImagePullBackOff")
+        async with stopped_in_the_end(pods, work), disruption(pods, pod):
+            view = await pods.end(work)
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, reason, False)
+
+
+async def test_an_image_without_a_shell_cannot_be_wrapped(pods: Pods) -> None:
+    work = await pods.run("true", image=await image_without_shell(pods))
+    view = await pods.end(work)
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "image-not-wrappable", False)
+
+
+async def test_a_container_that_cannot_be_started_fails_the_start(pods: Pods) -> None:
+    work = await pods.run("true", inputs={"x": {"connection": "broken"}})
+    view = await pods.end(work)
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "failed-to-start", False)
+
+
+async def test_what_the_node_does_not_admit_fails_the_start(pods: Pods) -> None:
+    work = await pods.run("true", resources={"requests": {"cpu": "10000"}})
+    await bound_to_node(pods, await pods.pod(work))
+    view = await pods.end(work)
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "node-refused", False)
+
+
+async def test_an_image_whose_name_no_runtime_reads_is_not_accepted(pods: Pods) -> None:
+    work = await pods.run("true", image=pods.image | {"registry": "misnamed"})
+    view = await pods.end(work)
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "image-not-accepted", False)
+
+
+@contextlib.asynccontextmanager
+async def stopped_in_the_end(pods: Pods, work: Work) -> AsyncIterator[None]:
+    """Whatever a test finds, its device is free for the next one."""
+    try:
+        yield
+    finally:
+        await stop(pods.executor, work, grace_ms=1_000)
+
+
+async def waiting(pods: Pods, work: Work, *reasons: str) -> Object:
+    """Its pod, once its container waits for one of these reasons."""
+
+    async def found() -> Object | None:
+        for pod in await pods.pods(work):
+            for status in pod["status"].get("containerStatuses") or ():
+                if (status["state"].get("waiting") or {}).get("reason") in reasons:
+                    return pod
+        return None
+
+    pod: Object = await wait_until(found, f"its container waits: {reasons}", timeout_s=STARTS_S, every_s=0.3)
+    return pod
