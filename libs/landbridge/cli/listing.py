@@ -30,11 +30,11 @@ def slug_of(text: str) -> str:
     """Return the slug of a kind in any usual spelling. CliError lists the kinds."""
     if text.lower() in _OTHERS:
         return _OTHERS[text.lower()]
-    from landbridge.domain.documents.kinds import KINDS, find_kind
+    from landbridge.domain.kind_names import KIND_NAMES, find_kind_name
 
-    found = find_kind(text)
+    found = find_kind_name(text)
     if found is None:
-        known = sorted({*(kind.slug for kind in KINDS.values()), *_OTHERS.values()})
+        known = sorted({*(kind.slug for kind in KIND_NAMES), *_OTHERS.values()})
         raise CliError(f"kind {text!r}: not known; the kinds are {', '.join(known)}", Exit.INVALID)
     return found.slug
 

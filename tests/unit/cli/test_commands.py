@@ -80,6 +80,15 @@ def test_help_loads_nothing_but_the_framework() -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_reading_loads_no_documents() -> None:
+    code = (
+        "import sys; from landbridge.cli import listing; assert listing.slug_of('operations') == 'operation'; "
+        "print(sorted({'pydantic', 'landbridge.domain.documents', 'landbridge.schema'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
 def test_help_lists_every_command_with_its_purpose(run: Run) -> None:
     ran = run("--help")
     assert ran.code == 0
