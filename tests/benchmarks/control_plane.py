@@ -119,7 +119,7 @@ def measure_decisions(*, quick: bool) -> dict[str, Any]:
     figures = {}
     for size in decisions.SIZES[: 2 if quick else None]:
         with step(f"decisions over {size} environments"):
-            figures[str(size)] = decisions.measure(size, decisions.ranker())
+            figures[str(size)] = decisions.measure(size)
     return figures
 
 

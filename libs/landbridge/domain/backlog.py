@@ -3,7 +3,9 @@
 Work of unknown duration is taken to stay: what depends on its end is unknown, never soon. `backlogs` makes these.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from landbridge.domain.ledger import Amounts
@@ -53,29 +55,54 @@ class Room(NamedTuple):
 AT_ONCE = Room(0.0)
 
 
+class Front(NamedTuple):
+    """One line as it is for one priority. `most` is the most that was free at each step or before it."""
+
+    resource: str
+    most: tuple[int, ...]
+    after_s: tuple[float, ...]
+    last: Step
+    before: int  # how much of the resource goes to what is ahead
+    seconds: float | None  # that it lasts on average
+
+
+def fronts(backlog: Backlog, priority: int) -> tuple[Front, ...]:
+    """Make a backlog ready for many questions of one priority."""
+    return tuple([_front(resource, line, priority) for resource, line in backlog.lines.items()])
+
+
+def _front(resource: str, line: Line, priority: int) -> Front:
+    after_s, free = zip(*line.steps, strict=True)
+    before = next((ahead for ahead in reversed(line.ahead) if ahead.priority >= priority), None)
+    amount, seconds = (before.amount, before.seconds) if before is not None else (0, None)
+    return Front(resource, tuple(accumulate(free, max)), after_s, line.steps[-1], amount, seconds)
+
+
 def room_after(backlog: Backlog, amounts: Amounts, priority: int) -> Room:
     """Return how long it takes until `amounts` are free, after all that waits with that priority or a higher one."""
+    return room_within(fronts(backlog, priority), amounts)
+
+
+def room_within(lines: Iterable[Front], amounts: Amounts) -> Room:
+    """Return what `room_after` returns, of lines that are ready."""
     seconds, least = 0.0, 0.0
     known = True
-    for resource, amount in amounts.items():
-        line = backlog.lines.get(resource)
-        if line is None:
+    for resource, most, after_s, last, before, lasts in lines:
+        amount = amounts.get(resource)
+        if amount is None:
             continue
-        found = _one(line, amount, priority)
-        known &= found.seconds is not None
-        seconds, least = max(seconds, found.seconds or 0.0), max(least, found.least_s)
+        step = bisect_left(most, amount + before)
+        found = after_s[step] if step < len(most) else _after_all(last, amount, before, lasts)
+        if found is None:
+            known, least = False, max(least, last.after_s)
+        elif found > seconds:
+            seconds = found
     return Room(seconds, seconds) if known else Room(None, max(seconds, least))
 
 
-def _one(line: Line, amount: int, priority: int) -> Room:
-    before = next((ahead for ahead in reversed(line.ahead) if ahead.priority >= priority), None)
-    wanted = amount + (before.amount if before is not None else 0)
-    for step in line.steps:
-        if step.free >= wanted:
-            return Room(step.after_s, step.after_s)
-    last = line.steps[-1]
-    if last.free < amount or last.free <= 0 or before is None or before.seconds is None:
-        return Room(None, last.after_s)
+def _after_all(last: Step, amount: int, before: int, seconds: float | None) -> float | None:
+    """Return when there is room after the last step; None: that is unknown."""
+    if last.free < amount or last.free <= 0 or seconds is None:
+        return None
     # What does not fit beside each other goes through one after the other, as fast as places become free.
-    seconds = last.after_s + (wanted - last.free) / last.free * before.seconds
-    return Room(seconds, seconds)
+    return last.after_s + (amount + before - last.free) / last.free * seconds

@@ -221,6 +221,7 @@ def quantity(resource: str, text: str | int) -> int:
 
 
 @lru_cache(maxsize=65536)
+@lru_cache(maxsize=16_384)
 def format_quantity(resource: str, amount: int) -> str:
     """Write an amount of a resource for people."""
     if resource == CPU:

@@ -1,17 +1,19 @@
 """Where an operation may run: one function for every path, whether new, queued, moved, retried, failed over or forced.
 
-`evaluate_eligibility` is the definition. `eligibility_index` answers the same question faster for the same inputs.
+`judge` is the definition, and `evaluate_eligibility` what follows from it for all environments. `eligibility_index`
+answers the same question faster for the same inputs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import add
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import CONSTRAINTS, Constraint
 from landbridge.domain.requirements import RequirementClass, Requirements
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
-from landbridge.domain.violation import Violation
+from landbridge.domain.violation import Violation, Violations
 
 NO_INPUTS: Mapping[str, str] = {}
 
@@ -33,12 +35,35 @@ def judge(
     return EligibilityVerdict(candidate.environment, candidate.contract_version, tuple(violations), until)
 
 
+def judge_all(
+    requirements: Requirements, candidates: Sequence[Candidate], constraints: Sequence[Constraint], now: datetime
+) -> list[EligibilityVerdict]:
+    """Judge several candidates, constraint by constraint: as `judge` does, with what is the same for all done once."""
+    violations: list[Violations] = [()] * len(candidates)
+    untils: list[datetime | None] = [None] * len(candidates)
+    for constraint in constraints:
+        found = constraint.check_all(requirements, candidates, now)
+        if any(found):
+            violations = list(map(add, violations, found))
+        if constraint.timed:
+            for place, holds in enumerate(constraint.hold_all(requirements, candidates, now)):
+                until = untils[place]
+                if holds is not None and (until is None or holds < until):
+                    untils[place] = holds
+    return [
+        EligibilityVerdict(candidate.contract.environment, candidate.contract.version, broken, until)
+        for candidate, broken, until in zip(candidates, violations, untils, strict=True)
+    ]
+
+
 def combine(verdicts: Sequence[EligibilityVerdict]) -> EligibilityVerdict:
     """Make one verdict of those about an environment's active contract versions, newest first.
 
     The newest version that fits is the one to use; if none fits, the newest tells why. The answer may change when any
     of them does.
     """
+    if len(verdicts) == 1:
+        return verdicts[0]
     chosen = next((verdict for verdict in verdicts if not verdict.violations), verdicts[0])
     until = min((v.valid_until for v in verdicts if v.valid_until is not None), default=None)
     return chosen if until == chosen.valid_until else chosen._replace(valid_until=until)
@@ -53,11 +78,8 @@ def evaluate_eligibility(
 ) -> Assessment:
     """Judge every environment for one class of operations. The order of `candidates` does not matter."""
     ordered = sorted(candidates, key=_place)
-    requirements = requirement_class.requirements
-    verdicts = tuple(
-        combine([judge(requirements, candidate, constraints, now) for candidate in versions])
-        for _, versions in groupby(ordered, key=_environment)
-    )
+    judged = judge_all(requirement_class.requirements, ordered, constraints, now)
+    verdicts = tuple([combine(list(versions)) for _, versions in groupby(judged, key=_environment)])
     return Assessment(
         id=assessment_id(requirement_class.key, verdicts),
         requirement_class=requirement_class.key,
@@ -67,8 +89,8 @@ def evaluate_eligibility(
     )
 
 
-def _environment(candidate: Candidate) -> str:
-    return candidate.environment
+def _environment(verdict: EligibilityVerdict) -> str:
+    return verdict.environment
 
 
 def _place(candidate: Candidate) -> tuple[str, int]:

@@ -76,14 +76,24 @@ def alone(queue: str) -> tuple[str, ...]:
 
 def demand(requirements: Requirements, candidate: Candidate) -> dict[str, int]:
     """Return what an operation takes in an environment. Accelerators count as the class that serves them there."""
-    amounts = {RUNNING: 1}
-    for resource, amount in ((CPU, requirements.cpu), (MEMORY, requirements.memory), (SCRATCH, requirements.scratch)):
-        if amount:
-            amounts[resource] = amount * requirements.replicas
+    amounts = _hosted(requirements)
     need = requirements.accelerator
     if need is not None:
         offer = match_accelerator(need, candidate).offer
         amounts[offer.name if offer is not None else need.name] = need.count * requirements.replicas
+    return amounts
+
+
+def demand_anywhere(requirements: Requirements) -> dict[str, int] | None:
+    """Return what an operation takes wherever it runs; None: its accelerators have another name here and there."""
+    return None if requirements.accelerator is not None else _hosted(requirements)
+
+
+def _hosted(requirements: Requirements) -> dict[str, int]:
+    amounts = {RUNNING: 1}
+    for resource, amount in ((CPU, requirements.cpu), (MEMORY, requirements.memory), (SCRATCH, requirements.scratch)):
+        if amount:
+            amounts[resource] = amount * requirements.replicas
     return amounts
 
 

@@ -27,6 +27,11 @@ def openings(windows: tuple[Window, ...], now: datetime) -> tuple[Opening, ...]:
     return tuple(opening for opening in _expanded(windows, now.astimezone(UTC).date()) if opening.end > now)
 
 
+def next_opening(windows: tuple[Window, ...], now: datetime) -> Opening | None:
+    """Return the first of them."""
+    return next((opening for opening in _expanded(windows, now.astimezone(UTC).date()) if opening.end > now), None)
+
+
 @lru_cache(maxsize=4096)
 def _expanded(windows: tuple[Window, ...], day: date) -> tuple[Opening, ...]:
     """Expand once a day: walking a rule from its start costs milliseconds."""

@@ -90,21 +90,21 @@ _encode = msgspec.json.Encoder().encode
 
 def column(preference: str, measurements: Sequence[Measurement], weight: float) -> Column:
     """Normalise the measurements of one preference. Those in another unit than most others count as unknown."""
-    unit, scores = common_unit(measurements), normalise(measurements)
+    unit = common_unit(measurements)
+    scores = normalise(measurements, unit)
     measured = tuple(
         [
-            Measured(preference, m[0], m[1], m[2], score, weight)
-            if m[1] == unit or m[0] is None
-            else _other_unit(preference, m, unit, weight)
-            for m, score in zip(measurements, scores, strict=True)
+            Measured(preference, value, own, source, score, weight)
+            if own == unit or value is None
+            else _other_unit(preference, value, own, source, unit, weight)
+            for (value, own, source), score in zip(measurements, scores, strict=True)
         ]
     )
     return Column(measured, tuple(scores), weight, hashlib.sha256(_encode(measured)).digest())
 
 
-def _other_unit(preference: str, measurement: Measurement, unit: str, weight: float) -> Measured:
+def _other_unit(preference: str, value: float, own: str, source: str, unit: str, weight: float) -> Measured:
     """Keep what was found, as unknown: it cannot be compared with what most others are measured in."""
-    value, own, source = measurement
     return Measured(preference, None, own, f"{value:g} {own}, not comparable with {unit}: {source}", 0.0, weight)
 
 
@@ -115,15 +115,10 @@ def make_cards(
     if not names:
         return ()
     totals = weighted([c.scores for c in columns], [c.weight for c in columns])
-    rows = zip(*[c.measured for c in columns], strict=True)
-    cards = [
-        ScoreCard(name, total, row, name not in hopeful) for name, total, row in zip(names, totals, rows, strict=True)
-    ]
-    return tuple(sorted(cards, key=_standing))
-
-
-def _standing(card: ScoreCard) -> tuple[float, str]:
-    return -card.total, card.environment
+    rows = list(zip(*[c.measured for c in columns], strict=True))
+    # Equals keep their order, which is that of their names, also where the order is reversed.
+    places = sorted(range(len(names)), key=totals.__getitem__, reverse=True)
+    return tuple([ScoreCard(names[at], totals[at], rows[at], names[at] not in hopeful) for at in places])
 
 
 def ranking_of(
@@ -171,13 +166,12 @@ def rank(
     """Measure and order environments for one class. `hopeful` ones take part in the order but are never chosen."""
     candidates = sorted([*eligible, *hopeful], key=lambda candidate: candidate.environment)
     seen = observed or {}
-    measurements = {
-        preference.name: [
-            preference.measure(requirements, candidate, seen.get(candidate.environment, NOTHING_OBSERVED))
-            for candidate in candidates
-        ]
-        for preference in PREFERENCES
-    }
+    measurements = {}
+    for preference in PREFERENCES:
+        ask, place = preference.asking(requirements), preference.place
+        measurements[preference.name] = ask(
+            [place(candidate, seen.get(candidate.environment, NOTHING_OBSERVED)) for candidate in candidates]
+        )
     return score(
         measurements,
         weights,

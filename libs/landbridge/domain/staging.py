@@ -26,6 +26,11 @@ class Staging(NamedTuple):
 AT_HAND = Staging(0.0, 0, 0.0, "", "all inputs are at hand")
 
 
+def moves_data(requirements: Requirements) -> bool:
+    """Tell whether there is anything to stage, wherever it runs."""
+    return any(need.readings for need in requirements.connections)
+
+
 def staging(requirements: Requirements, candidate: Candidate) -> Staging:
     """Return what staging all inputs takes, one after the other."""
     moved: list[Staging] = []

@@ -86,6 +86,6 @@ def _distance(verdict: EligibilityVerdict) -> tuple[int, int, str]:
 
 def assessment_id(requirement_class: str, verdicts: tuple[EligibilityVerdict, ...]) -> str:
     """Return the content address: equal for equal verdicts, whenever and from whichever inputs they were derived."""
-    content = [(v.environment, v.contract_version, v.violations) for v in verdicts]
+    content = [verdict[:3] for verdict in verdicts]  # all but when they may change
     digest = hashlib.sha256(msgspec.json.encode((requirement_class, content)))
     return digest.hexdigest()[:32]

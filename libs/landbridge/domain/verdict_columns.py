@@ -7,11 +7,12 @@ out.
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import add
 from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints import Constraint
-from landbridge.domain.requirements import Requirements
+from landbridge.domain.requirements import Requirements, field_reader
 from landbridge.domain.violation import Violations
 
 _LONGEST_LOG: Final = 10_000
@@ -24,6 +25,8 @@ class Board:
     def __init__(self) -> None:
         self.candidates: list[Candidate] = []
         self.environments: list[tuple[str, tuple[int, ...]]] = []  # with the places of their contract versions
+        self.names: list[str] = []  # of the environment at each place
+        self.versions: list[int] = []  # of its contract
         self.log: list[tuple[int, frozenset[Source]]] = []
         self.layout = 0  # grows when places are given anew
         self.revision = 0
@@ -35,6 +38,8 @@ class Board:
             first = len(self.candidates)
             self.candidates += known[name]
             self.environments.append((name, tuple(range(first, len(self.candidates)))))
+        self.names = [candidate.contract.environment for candidate in self.candidates]
+        self.versions = [candidate.contract.version for candidate in self.candidates]
         self.layout += 1
         self.revision += 1
 
@@ -66,22 +71,17 @@ class Column:
 
     def refresh(self, board: Board, now: datetime) -> Sequence[int]:
         """Bring every place up to date; return the places that were answered again."""
-        if self._layout != board.layout or now < self._since:
-            places: Sequence[int] = range(len(board.candidates))
-            self.violations = [()] * len(places)
-            self.untils = [NEVER] * len(places)
-            self._layout = board.layout
-        else:
-            places = self._due(board, now)
-        self._position = len(board.log)
-        if places:
+        anew = self._layout != board.layout or now < self._since
+        places: Sequence[int] = range(len(board.candidates)) if anew else self._due(board, now)
+        self._layout, self._position = board.layout, len(board.log)
+        if anew or places:
             self._prepare(board, now)
             if len(places) == len(board.candidates):
                 self._answer_all(board.candidates, now)
             else:
                 for place in places:
                     self._answer(place, board.candidates[place], now)
-            self.soonest = min(self.untils, default=NEVER)
+            self.soonest = self._soonest()
             self._since = now
         return places
 
@@ -93,6 +93,10 @@ class Column:
         if self.soonest <= now:
             due += [place for place, until in enumerate(self.untils) if until <= now]
         return sorted(set(due)) if len(due) > 1 else due
+
+    def _soonest(self) -> datetime:
+        """Return when the first answer runs out."""
+        return min(self.untils, default=NEVER)
 
     def _prepare(self, board: Board, now: datetime) -> None:
         """Get ready to answer."""
@@ -121,10 +125,15 @@ class Question(Column):
             self.untils[place] = constraint.holds_until(requirements, candidate, now) or NEVER
 
     def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:
-        check, holds_until, asked = self._constraint.check, self._constraint.holds_until, self._requirements
-        self.violations = [check(asked, candidate, now) for candidate in candidates]
-        if self._constraint.timed:
-            self.untils = [holds_until(asked, candidate, now) or NEVER for candidate in candidates]
+        constraint, asked = self._constraint, self._requirements
+        self.violations = constraint.check_all(asked, candidates, now)
+        if constraint.timed:
+            self.untils = [until or NEVER for until in constraint.hold_all(asked, candidates, now)]
+        else:
+            self.untils = [NEVER] * len(candidates)
+
+    def _soonest(self) -> datetime:
+        return super()._soonest() if self._constraint.timed else NEVER
 
 
 class Merged(Column):
@@ -140,6 +149,9 @@ class Merged(Column):
         for part in self._parts:
             part.refresh(board, now)
 
+    def _soonest(self) -> datetime:
+        return min([part.soonest for part in self._parts], default=NEVER)
+
     def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:  # noqa: ARG002
         found: Violations = ()
         until = NEVER
@@ -153,12 +165,64 @@ class Merged(Column):
         self.untils[place] = until
 
     def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:  # noqa: ARG002
-        parts = self._parts
-        if len(parts) > 1:
-            self.violations = [sum(found, ()) for found in zip(*[part.violations for part in parts], strict=True)]
-            self.untils = [min(untils) for untils in zip(*[part.untils for part in parts], strict=True)]
-        elif parts:
-            self.violations, self.untils = list(parts[0].violations), list(parts[0].untils)
+        """Put together only what says something: most columns are of rules that nobody breaks, or that time leaves."""
+        broken = [part.violations for part in self._parts if any(part.violations)]
+        self.violations = list(broken[0]) if broken else [()] * len(candidates)
+        for more in broken[1:]:
+            self.violations = list(map(add, self.violations, more))
+        timed = [part.untils for part in self._parts if part.soonest is not NEVER]
+        self.untils = list(timed[0]) if timed else [NEVER] * len(candidates)
+        for others in timed[1:]:
+            self.untils = list(map(min, self.untils, others))
+
+
+class Group:
+    """Constraints that ask operations for the same sort of thing, with the columns of all that was asked so far.
+
+    Most operations ask of a group what others asked: then its column is found by all that its constraints may read, at
+    once. Else each constraint is looked at for itself, because some of them look at less.
+    """
+
+    def __init__(self, constraints: Sequence[Constraint]) -> None:
+        self._constraints = tuple(constraints)
+        self._reads: frozenset[Source] = frozenset().union(*(constraint.reads for constraint in constraints))
+        fields = {field for constraint in constraints for field in constraint.fields}
+        self._read = field_reader(tuple(sorted(fields)))
+        self._asked: dict[object, Merged] = {}
+        self._questions: dict[tuple[Constraint, object], Question] = {}
+        self._merged: dict[tuple[Column, ...], Merged] = {}
+
+    @property
+    def size(self) -> int:
+        """Return how many things it remembers."""
+        return len(self._asked) + len(self._questions) + len(self._merged)
+
+    def column(self, requirements: Requirements) -> Merged:
+        """Return the column of such operations, shared by all that ask the same."""
+        asked = self._read(requirements)
+        known = self._asked.get(asked)
+        if known is None:
+            known = self._asked[asked] = self._merge(requirements)
+        return known
+
+    def forget(self) -> None:
+        self._asked.clear()
+        self._questions.clear()
+        self._merged.clear()
+
+    def _merge(self, requirements: Requirements) -> Merged:
+        columns = tuple([self._question(constraint, requirements) for constraint in self._constraints])
+        merged = self._merged.get(columns)
+        if merged is None:
+            merged = self._merged[columns] = Merged(columns, self._reads)
+        return merged
+
+    def _question(self, constraint: Constraint, requirements: Requirements) -> Question:
+        asked = (constraint, constraint.asks(requirements))
+        question = self._questions.get(asked)
+        if question is None:
+            question = self._questions[asked] = Question(constraint, requirements)
+        return question
 
 
 def _changed(before: Candidate, after: Candidate) -> frozenset[Source]:

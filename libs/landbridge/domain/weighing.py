@@ -1,7 +1,8 @@
 """How measurements become scores, and whose weights count."""
 
 from collections.abc import Sequence
-from statistics import median
+from itertools import repeat
+from operator import add, mul
 from typing import Final
 
 from landbridge.domain.catalogue import Catalogue, Policy
@@ -61,20 +62,32 @@ def common_unit(measurements: Sequence[Measurement]) -> str:
     return min(units, key=lambda unit: (-found.count(unit), unit))
 
 
-def normalise(measurements: Sequence[Measurement]) -> list[float]:
+def normalise(measurements: Sequence[Measurement], unit: str | None = None) -> list[float]:
     """Map measurements, lower being better, to 0 (worst, or unknown) … 1 (best).
 
     The median maps to a half, twice the median to a third, nothing to one. So differences count by their ratio, in
-    whatever unit; and because the median does not follow it, one outlier moves nobody but itself.
+    whatever unit; and because the median does not follow it, one outlier moves nobody but itself. `unit` is the common
+    one, where it is known.
     """
-    unit = common_unit(measurements)
-    known = [max(0.0, m[0]) for m in measurements if m[0] is not None and m[1] == unit]
+    unit = common_unit(measurements) if unit is None else unit
+    known = [m[0] for m in measurements if m[0] is not None and m[1] == unit]
     if not known:
         return [0.0] * len(measurements)
-    middle = median(known) or min((value for value in known if value > 0.0), default=1.0)
+    lowest = min(known)
+    if lowest < 0.0:
+        known = [max(0.0, value) for value in known]
+    middle = _median(known) or min((value for value in known if value > 0.0), default=1.0)
+    if lowest > 0.0 and len(known) == len(measurements):  # as mostly
+        return [middle / (middle + value) for value in known]
     return [
         0.0 if m[0] is None or m[1] != unit else middle / (middle + m[0]) if m[0] > 0.0 else 1.0 for m in measurements
     ]
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def weighted(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> list[float]:
@@ -88,5 +101,5 @@ def weighted(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> lis
     sums = [0.0] * len(scores[0])
     for column, weight in zip(scores, weights, strict=True):
         if weight:
-            sums = [value + part * weight for value, part in zip(sums, column, strict=True)]
+            sums = list(map(add, sums, map(mul, column, repeat(weight))))
     return [round(value / whole, 9) for value in sums]

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from landbridge.domain.candidate import Candidate, Control, EvidenceSet, Hold, Link, LinkState, build_candidates
 from landbridge.domain.catalogue_document import read_rule
 from landbridge.domain.constraints import CONSTRAINTS
+from landbridge.domain.constraints.operator_rules import OneRule
 from landbridge.domain.eligibility import evaluate_eligibility, judge
 from landbridge.domain.eligibility_index import EligibilityIndex
 from landbridge.domain.requirements import RequirementClass, from_class_body
@@ -113,6 +114,38 @@ def test_adding_a_rule_never_makes_more_environments_eligible(
         return set(judge(operation.requirements, ruled, CONSTRAINTS, NOW).violations)
 
     assert under({}) <= under(few) <= under({**few, **more})
+
+
+@given(
+    first=operations(),
+    second=operations(),
+    sites=st.lists(st.sampled_from(ENVIRONMENTS).flatmap(candidates), max_size=3),
+    minutes=st.integers(-3, 200),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_constraint_says_of_all_at_once_what_it_says_of_each(
+    first: RequirementClass, second: RequirementClass, sites: list[Candidate], minutes: int
+) -> None:
+    """And the same to two operations of which it asks the same."""
+    now = NOW + timedelta(minutes=minutes)
+    rules = [OneRule(rule) for site in sites for rule in site.catalogue.rules.values()]
+    for constraint in (*CONSTRAINTS, *rules):
+        answers = []
+        for operation in (first.requirements, second.requirements):
+            found = [constraint.check(operation, site, now) for site in sites]
+            holds = [constraint.holds_until(operation, site, now) for site in sites]
+            assert constraint.check_all(operation, sites, now) == found
+            assert constraint.hold_all(operation, sites, now) == holds
+            answers.append((found, holds))
+        if constraint.asks(first.requirements) == constraint.asks(second.requirements):
+            assert answers[0] == answers[1]
+
+
+@given(operation=operations(), sites=st.tuples(*(candidates(name) for name in ENVIRONMENTS)))
+@settings(max_examples=100, deadline=None)
+def test_evaluating_is_judging_every_environment(operation: RequirementClass, sites: tuple[Candidate, ...]) -> None:
+    judged = [judge(operation.requirements, site, CONSTRAINTS, NOW) for site in sites]
+    assert list(evaluate_eligibility(operation, sites, NOW).verdicts) == judged
 
 
 class FastPath(RuleBasedStateMachine):

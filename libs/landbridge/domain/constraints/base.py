@@ -1,13 +1,13 @@
 """What a constraint is, and the few phrases that all of them share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import ClassVar, Protocol
 
 from landbridge.domain.candidate import Candidate, Source
-from landbridge.domain.requirements import Requirements
+from landbridge.domain.requirements import Requirements, field_reader
 from landbridge.domain.violation import Violation, Violations
 
 OK: Violations = ()
@@ -33,6 +33,20 @@ class Constraint(Protocol):
 
     def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None: ...
 
+    def asks(self, requirements: Requirements) -> object:
+        """Return what it reads of an operation: operations with equal values get equal answers everywhere."""
+        ...
+
+    def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
+        """Return what `check` returns for each candidate, with what is the same for all done once."""
+        ...
+
+    def hold_all(
+        self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime
+    ) -> list[datetime | None]:
+        """Return what `holds_until` returns for each candidate."""
+        ...
+
 
 class Rule:
     """Defaults of a constraint that does not depend on time and reads the contract only."""
@@ -49,12 +63,29 @@ class Rule:
     def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:  # noqa: ARG002
         return None
 
+    def asks(self, requirements: Requirements) -> object:
+        """Return the fields that it declares; a rule that looks at fewer in some cases says so itself."""
+        return field_reader(self.fields)(requirements)
+
+    def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
+        """Check one after the other; a rule that differs from operation to operation knows a shorter way."""
+        check = self.check
+        return [check(requirements, candidate, now) for candidate in candidates]
+
+    def hold_all(
+        self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime
+    ) -> list[datetime | None]:
+        """Ask one after the other, likewise."""
+        holds_until = self.holds_until
+        return [holds_until(requirements, candidate, now) for candidate in candidates]
+
 
 def listed(names: Iterable[str], nothing: str = "none") -> str:
     """Name things in order: `a, b, c`."""
     return ", ".join(sorted(names)) or nothing
 
 
+@lru_cache(maxsize=4096)
 def moment(at: datetime) -> str:
     """Write a moment as RFC 3339 in UTC, to the second."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,5 +1,6 @@
 """No operator holds new work off the classes that the operation would use."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from landbridge.domain.candidate import Candidate, Hold, Source
@@ -25,6 +26,10 @@ class ClassControl(Rule):
         if not candidate.held:
             return OK
         return (*self._accelerator(requirements, candidate), *self._compute(requirements, candidate))
+
+    def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
+        """Look only where anything is held."""
+        return [self.check(requirements, candidate, now) if candidate.held else OK for candidate in candidates]
 
     def _accelerator(self, requirements: Requirements, candidate: Candidate) -> Violations:
         need = requirements.accelerator

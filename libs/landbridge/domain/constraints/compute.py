@@ -1,12 +1,17 @@
 """The environment has the processors, memory and scratch space that are asked for."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
+from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints.base import OK, Rule, Violations
 from landbridge.domain.contract import CPU, MEMORY, SCRATCH, format_quantity
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.violation import Kind, Violation
+
+NAME: Final = "compute"
 
 
 class Compute(Rule):
@@ -16,7 +21,7 @@ class Compute(Rule):
     few contracts can state it, and the environment refuses what does not fit.
     """
 
-    name = "compute"
+    name = NAME
     fields = ("cpu", "memory", "scratch", "replicas")
     reads = frozenset({Source.CONTRACT, Source.EVIDENCE})
 
@@ -31,17 +36,33 @@ class Compute(Rule):
                 self._amount(violations, resource, amount, candidate)
         return tuple(violations) if violations else OK
 
+    def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
+        """Look closely only where it may not be enough: amounts differ from operation to operation."""
+        cpu, memory = requirements.total_cpu, requirements.total_memory
+        if requirements.scratch:
+            return super().check_all(requirements, candidates, now)
+        return [
+            OK
+            if cpu <= (proven := candidate.proven).get(CPU, 0) and memory <= proven.get(MEMORY, 0)
+            else self.check(requirements, candidate, now)
+            for candidate in candidates
+        ]
+
     def _amount(self, violations: list[Violation], resource: str, amount: int, candidate: Candidate) -> None:
         claimed, proven = candidate.claimed.get(resource), candidate.proven.get(resource, 0)
         if (claimed is not None and amount <= proven <= claimed) or (claimed is None and resource == SCRATCH):
             return
-        wanted = f"{format_quantity(resource, amount)} {resource}"
-        if claimed is None:
-            code = f"{resource}-not-stated"
-            violations.append(Violation(self.name, code, Kind.MISCONFIGURED, wanted, f"no {resource} stated"))
-        elif amount > claimed:
-            found = f"{format_quantity(resource, claimed)} claimed"
-            violations.append(Violation(self.name, f"{resource}-exceeds-capacity", Kind.NEVER, wanted, found))
-        else:
-            found = f"{format_quantity(resource, proven)} proven of {format_quantity(resource, claimed)} claimed"
-            violations.append(Violation(self.name, "capacity-not-proven", Kind.NOT_NOW, wanted, found))
+        violations.append(_violation(resource, amount, claimed, proven))
+
+
+@lru_cache(maxsize=16_384)
+def _violation(resource: str, amount: int, claimed: int | None, proven: int) -> Violation:
+    """Tell what is missing: the same amounts are too much for many environments."""
+    wanted = f"{format_quantity(resource, amount)} {resource}"
+    if claimed is None:
+        return Violation(NAME, f"{resource}-not-stated", Kind.MISCONFIGURED, wanted, f"no {resource} stated")
+    if amount > claimed:
+        found = f"{format_quantity(resource, claimed)} claimed"
+        return Violation(NAME, f"{resource}-exceeds-capacity", Kind.NEVER, wanted, found)
+    found = f"{format_quantity(resource, proven)} proven of {format_quantity(resource, claimed)} claimed"
+    return Violation(NAME, "capacity-not-proven", Kind.NOT_NOW, wanted, found)

@@ -1,11 +1,12 @@
 """The operation can be finished by its deadline: staging its data and running take time."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints.base import OK, Rule, Violations, moment
 from landbridge.domain.requirements import Requirements
-from landbridge.domain.staging import staging
+from landbridge.domain.staging import moves_data, staging
 from landbridge.domain.violation import Kind, Violation
 
 
@@ -33,6 +34,24 @@ class Deadline(Rule):
             found = f"{needed.total_seconds():.0f} s needed to stage and run ({source})"
             return (self._violation("deadline-too-close", Kind.NEVER, deadline, found),)
         return OK
+
+    def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
+        """Look once where nothing is to be staged: then every environment needs the same time."""
+        if requirements.deadline is not None and moves_data(requirements):
+            return super().check_all(requirements, candidates, now)
+        return [self.check(requirements, candidates[0], now)] * len(candidates) if candidates else []
+
+    def hold_all(
+        self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime
+    ) -> list[datetime | None]:
+        """Look once, likewise."""
+        if requirements.deadline is not None and moves_data(requirements):
+            return super().hold_all(requirements, candidates, now)
+        return [self.holds_until(requirements, candidates[0], now)] * len(candidates) if candidates else []
+
+    def asks(self, requirements: Requirements) -> object:
+        """Ask for nothing else where there is no deadline."""
+        return super().asks(requirements) if requirements.deadline is not None else None
 
     def _violation(self, code: str, kind: Kind, deadline: datetime, found: str) -> Violation:
         return Violation(self.name, code, kind, f"to be finished by {moment(deadline)}", found)

@@ -46,6 +46,10 @@ class Hardware(Rule):
         missing = unproven(self.name, candidate, claims.capability_class(offer.name), now)
         return tuple(violations) if missing is None else (*violations, missing)
 
+    def asks(self, requirements: Requirements) -> object:
+        """Ask for nothing else where no accelerator is wanted."""
+        return super().asks(requirements) if requirements.accelerator is not None else None
+
     def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:
         need = requirements.accelerator
         offer = match_accelerator(need, candidate).offer if need is not None else None

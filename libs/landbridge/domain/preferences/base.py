@@ -1,7 +1,8 @@
 """What a preference is: one measure, in one unit, of how well an environment would serve an operation."""
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from landbridge.domain.backlog import Backlog
 from landbridge.domain.candidate import Candidate
@@ -9,6 +10,7 @@ from landbridge.domain.carbon import Reading
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.runs import Ran
 
+P = TypeVar("P")
 NO_RUNS: Mapping[str, Ran] = {}
 
 
@@ -40,11 +42,16 @@ class Observed(NamedTuple):
 NOTHING_OBSERVED = Observed()
 
 
+# Makes a measurement of its three fields, in half of the time that naming them takes.
+measurement_of: Final[Callable[[tuple[float | None, str, str]], Measurement]] = partial(tuple.__new__, Measurement)
+
+
 class Preference(Protocol):
     """One measure; lower values are better.
 
     It reads of an operation the fields that `reads` names, of a candidate contract and catalogue, and what was observed
-    only if it `observes`.
+    only if it `observes`. Measuring is in two halves, so that neither is done anew for each pair of operation and
+    environment: `place` is what it knows of an environment whatever is asked, `asking` what it asks of places.
     """
 
     @property
@@ -56,10 +63,14 @@ class Preference(Protocol):
         """Name the fields of such requirements that it reads; `backlog`: if anything runs or waits anywhere."""
         ...
 
+    def place(self, candidate: Candidate, observed: Observed) -> Any: ...
+
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[Any]], list[Measurement]]: ...
+
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement: ...
 
 
-class Measure:
+class Measure(Generic[P]):
     """Defaults of a preference that reads the candidate only."""
 
     name: ClassVar[str] = ""
@@ -68,3 +79,20 @@ class Measure:
 
     def reads(self, requirements: Requirements, *, backlog: bool) -> tuple[str, ...]:  # noqa: ARG002
         return self.fields
+
+    def place(self, candidate: Candidate, observed: Observed) -> P:
+        """Return what is known of an environment; each preference has its own."""
+        raise NotImplementedError
+
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[P]], list[Measurement]]:
+        """Return what measures places for such an operation, in order; each preference has its own."""
+        raise NotImplementedError
+
+    def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:
+        """Measure one environment for one operation."""
+        return self.asking(requirements)([self.place(candidate, observed)])[0]
+
+
+def as_they_stand(places: Sequence[Measurement]) -> list[Measurement]:
+    """Return what was measured whatever the operation."""
+    return list(places)

@@ -1,11 +1,13 @@
 """How much carbon the environment's power causes."""
 
+from collections.abc import Callable, Sequence
+
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.preferences.base import Measure, Measurement, Observed
+from landbridge.domain.preferences.base import Measure, Measurement, Observed, as_they_stand
 from landbridge.domain.requirements import Requirements
 
 
-class Carbon(Measure):
+class Carbon(Measure[Measurement]):
     """Grams of CO2 equivalent for each kWh: as the environment's own source tells now, else as the contract states.
 
     Where a contract says that it is measured, only a fresh reading counts: what was stated for good is not of now.
@@ -14,7 +16,10 @@ class Carbon(Measure):
     name = "carbon"
     observes = True
 
-    def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[Measurement]], list[Measurement]]:  # noqa: ARG002
+        return as_they_stand
+
+    def place(self, candidate: Candidate, observed: Observed) -> Measurement:
         contract = candidate.contract
         source = f"contract version {contract.version}"
         if contract.carbon_measured:

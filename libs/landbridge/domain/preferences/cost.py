@@ -1,15 +1,28 @@
 """What running the operation here costs, with what its data's way here costs."""
 
-from landbridge.domain.candidate import Candidate
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from landbridge.domain.candidate import Candidate, Price
 from landbridge.domain.hardware import match_accelerator
-from landbridge.domain.preferences.base import Measure, Measurement, Observed
-from landbridge.domain.requirements import Requirements
-from landbridge.domain.staging import staging
+from landbridge.domain.preferences.base import Measure, Measurement, Observed, measurement_of
+from landbridge.domain.requirements import AcceleratorNeed, Requirements
+from landbridge.domain.staging import Staging, moves_data, staging
 
 MS_PER_HOUR = 3_600_000
 
 
-class Cost(Measure):
+class Priced(NamedTuple):
+    """An environment with its prices: of processors cheapest first, and the units in which it tells costs."""
+
+    candidate: Candidate
+    hosts: Sequence[Price]
+    currency: str
+    by_hour: str
+    unpriced: str
+
+
+class Cost(Measure[Priced]):
     """Money for the expected duration, or for one hour if none is expected.
 
     A class without a stated price is of unknown cost. A stated price of 0 is capacity that was paid for in advance.
@@ -18,22 +31,64 @@ class Cost(Measure):
     name = "cost"
     fields = ("accelerator", "cpu", "replicas", "expected_ms", "connections")
 
-    def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
-        currency = candidate.contract.cost.currency
+    def place(self, candidate: Candidate, observed: Observed) -> Priced:  # noqa: ARG002
+        currency = candidate.contract.cost.currency or "unknown currency"
+        unpriced = f"contract version {candidate.contract_version} states no price"
+        return Priced(candidate, candidate.host_prices or (), currency, f"{currency}/h", unpriced)
+
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[Priced]], list[Measurement]]:
         whole = requirements.expected_ms > 0
-        unit = (currency or "unknown currency") + ("" if whole else "/h")
-        found = priced_class(requirements, candidate)
-        if found is None:
-            return Measurement(None, unit, f"contract version {candidate.contract_version} states no price")
-        amount, price, told = found
         hours = requirements.expected_ms / MS_PER_HOUR if whole else 1.0
-        source = f"{amount:g} of {told}"
-        stage = staging(requirements, candidate)
-        if stage.egress is None:
-            return Measurement(None, unit, f"{source}; price of moving unknown: {stage.source}")
-        if stage.egress and (stage.currency != currency or not whole):
-            return Measurement(None, unit, f"{source}; moving costs {stage.egress:g} {stage.currency}, not comparable")
-        return Measurement(price * amount * hours + stage.egress, unit, source)
+        need, cpu, moves = requirements.accelerator, requirements.total_cpu, moves_data(requirements)
+        amount = priced_amount(requirements)
+        told_amount = f"{amount:g} of "
+
+        def ask(priced: Priced) -> Measurement:
+            candidate, hosts, in_whole, by_hour, unpriced = priced
+            unit = in_whole if whole else by_hour
+            price = _host(hosts, cpu) if need is None else _accelerators(need, candidate)
+            if price is None:
+                return Measurement(None, unit, unpriced)
+            source, egress = told_amount + price.told, 0.0
+            if moves:
+                stage = staging(requirements, candidate)
+                unknown = _unknown(stage, candidate.contract.cost.currency, whole=whole)
+                if unknown:
+                    return Measurement(None, unit, f"{source}; {unknown}")
+                egress = stage.egress or 0.0
+            return measurement_of((price.price * amount * hours + egress, unit, source))
+
+        return lambda places: [ask(priced) for priced in places]
+
+
+def _unknown(stage: Staging, currency: str, *, whole: bool) -> str:
+    """Return why the price of moving data cannot be added; empty if it can."""
+    if stage.egress is None:
+        return f"price of moving unknown: {stage.source}"
+    if stage.egress and (stage.currency != currency or not whole):
+        return f"moving costs {stage.egress:g} {stage.currency}, not comparable"
+    return ""
+
+
+def priced_amount(requirements: Requirements) -> float:
+    """Return how much the operation pays for: devices if it asks for any, else processors."""
+    if requirements.accelerator is not None:
+        return float(requirements.total_accelerators)
+    return requirements.total_cpu / 1000
+
+
+def _host(hosts: Sequence[Price], cpu: int) -> Price | None:
+    """Return the price of a processor of the cheapest class that is large enough; None: it is not stated."""
+    for host in hosts:
+        if host[2] >= cpu:
+            return host
+    return None
+
+
+def _accelerators(need: AcceleratorNeed, candidate: Candidate) -> Price | None:
+    """Return the price of a device of the class that serves; None: it is not stated."""
+    offer = match_accelerator(need, candidate).offer
+    return candidate.prices.get(offer.name) if offer is not None else None
 
 
 def priced_class(requirements: Requirements, candidate: Candidate) -> tuple[float, float, str] | None:
@@ -41,14 +96,7 @@ def priced_class(requirements: Requirements, candidate: Candidate) -> tuple[floa
 
     Devices are counted, else processors of the cheapest class that is large enough. None: no price is stated.
     """
-    if requirements.accelerator is not None:
-        offer = match_accelerator(requirements.accelerator, candidate).offer
-        found = candidate.prices.get(offer.name) if offer is not None else None
-        return (float(requirements.total_accelerators), found.price, found.told) if found is not None else None
-    cpu = requirements.cpu * requirements.replicas
-    if candidate.host_prices is None:
-        return None
-    for price in candidate.host_prices:
-        if price.cpu >= cpu:
-            return cpu / 1000, price.price, price.told
-    return None
+    need = requirements.accelerator
+    hosts = candidate.host_prices or ()
+    price = _host(hosts, requirements.total_cpu) if need is None else _accelerators(need, candidate)
+    return (priced_amount(requirements), price.price, price.told) if price is not None else None

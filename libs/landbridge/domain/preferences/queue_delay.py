@@ -1,17 +1,35 @@
 """How long an operation that is placed here waits for its start."""
 
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
-from landbridge.domain.backlog import Backlog, Room, room_after
+from landbridge.domain.backlog import Backlog, Front, Room, fronts, room_within
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.ledger import demand
+from landbridge.domain.catalogue import Catalogue
+from landbridge.domain.ledger import demand, demand_anywhere
 from landbridge.domain.preferences.base import Measure, Measurement, Observed
 from landbridge.domain.requirements import Requirements
 
 ENOUGH_STARTS: Final = 3
+MOST_MEASURED: Final = 100
 
 
-class QueueDelay(Measure):
+class Line(NamedTuple):
+    """An environment in front of which work waits. Without a `backlog` nothing does, or nothing tells of starts.
+
+    `fronts` are those that were needed so far, by priority; `measured` what was measured, by seconds until there is
+    room, which are mostly one of a few.
+    """
+
+    candidate: Candidate
+    start: Measurement
+    backlog: Backlog | None
+    fronts: dict[int, tuple[Front, ...]]
+    measured: dict[float, Measurement]
+    told: str
+
+
+class QueueDelay(Measure[Line]):
     """Seconds until an operation starts here: until there is room for it, and then from decision to start.
 
     Room is predicted from what runs there and waits ahead, its expected durations and the capacity: after all that
@@ -27,16 +45,44 @@ class QueueDelay(Measure):
         """Where nothing runs or waits there is room for everything."""
         return self.fields if backlog else ()
 
-    def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:
-        start = start_delay(candidate, observed)
-        backlog = observed.backlog
+    def place(self, candidate: Candidate, observed: Observed) -> Line:
+        start, backlog = start_delay(candidate, observed), observed.backlog
         if backlog is None or start.value is None:
-            return start
-        room = room_after(backlog, demand(requirements, candidate), _priority(requirements, candidate))
-        if room.seconds == 0.0:
-            return start
-        told = f"{_told(room, backlog)}; starts: {start.source}"
-        return Measurement(None if room.seconds is None else room.seconds + start.value, "s", told)
+            return Line(candidate, start, None, {}, {}, "")
+        return Line(candidate, start, backlog, {}, {0.0: start}, f"{_ahead(backlog)}; starts: {start.source}")
+
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[Line]], list[Measurement]]:
+        anywhere, priority_in = demand_anywhere(requirements), _priorities(requirements)
+
+        def ask(places: Sequence[Line]) -> list[Measurement]:
+            found = []
+            for line in places:
+                candidate, start, backlog, known, measured, _ = line
+                if backlog is None:
+                    found.append(start)
+                    continue
+                priority = priority_in(candidate.catalogue)
+                ahead = known.get(priority)
+                if ahead is None:
+                    ahead = known[priority] = fronts(backlog, priority)
+                room = room_within(ahead, anywhere or demand(requirements, candidate))
+                measurement = measured.get(room[0]) if room[0] is not None else None
+                found.append(measurement or _measurement(line, room))
+            return found
+
+        return ask
+
+
+def _measurement(line: Line, room: Room) -> Measurement:
+    """Tell when there is room and from what that is known."""
+    seconds = room.seconds
+    if seconds is None or line.start.value is None:
+        return Measurement(None, "s", f"{_unknown(room)}: {line.told}")
+    # What lasts unknown times is taken to stay: room may come sooner, and what waits may keep it longer.
+    made = Measurement(seconds + line.start.value, "s", f"room predicted in {seconds:g} s: {line.told}")
+    if len(line.measured) < MOST_MEASURED:
+        line.measured[seconds] = made
+    return made
 
 
 def start_delay(candidate: Candidate, observed: Observed) -> Measurement:
@@ -49,16 +95,24 @@ def start_delay(candidate: Candidate, observed: Observed) -> Measurement:
     return Measurement(None, "s", "no starts observed and no objective stated")
 
 
-def _priority(requirements: Requirements, candidate: Candidate) -> int:
-    queue = candidate.catalogue.queues.get(requirements.queue)
-    return queue.priority_of(requirements.priority) if queue is not None else 0
+def _priorities(requirements: Requirements) -> Callable[[Catalogue], int]:
+    """Return what tells the operation's priority by a catalogue, of which nearly all candidates have the same."""
+    known: list[tuple[Catalogue, int]] = []
+
+    def priority(catalogue: Catalogue) -> int:
+        if not known or known[0][0] is not catalogue:
+            queue = catalogue.queues.get(requirements.queue)
+            known[:] = [(catalogue, queue.priority_of(requirements.priority) if queue is not None else 0)]
+        return known[0][1]
+
+    return priority
 
 
-def _told(room: Room, backlog: Backlog) -> str:
+def _ahead(backlog: Backlog) -> str:
     unknown = f", {backlog.unknown} of unknown duration" if backlog.unknown else ""
-    ahead = f"{backlog.held} placed, {backlog.waiting} waiting{unknown}"
-    if room.seconds is None:
-        least = f", not before {room.least_s:g} s" if room.least_s else ""
-        return f"when there is room is unknown{least}: {ahead}"
-    # What lasts unknown times is taken to stay: room may come sooner, and what waits may keep it longer.
-    return f"room predicted in {room.seconds:g} s: {ahead}"
+    return f"{backlog.held} placed, {backlog.waiting} waiting{unknown}"
+
+
+def _unknown(room: Room) -> str:
+    least = f", not before {room.least_s:g} s" if room.least_s else ""
+    return f"when there is room is unknown{least}"

@@ -1,9 +1,10 @@
 """How likely the environment is to let an attempt down."""
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.preferences.base import Measure, Measurement, Observed
+from landbridge.domain.preferences.base import Measure, Measurement, Observed, as_they_stand
 from landbridge.domain.requirements import Requirements
 
 # How many observed attempts weigh as much as the owner's objective.
@@ -11,13 +12,16 @@ OBJECTIVE_WEIGHT: Final = 20
 ENOUGH_ATTEMPTS: Final = 5
 
 
-class Reliability(Measure):
+class Reliability(Measure[Measurement]):
     """Share of attempts that the environment lets down: its objective, corrected by what was observed lately."""
 
     name = "reliability"
     observes = True
 
-    def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[Measurement]], list[Measurement]]:  # noqa: ARG002
+        return as_they_stand
+
+    def place(self, candidate: Candidate, observed: Observed) -> Measurement:
         unit = "share of attempts"
         attempts, failures = observed.attempts, observed.failures
         availability = candidate.contract.availability

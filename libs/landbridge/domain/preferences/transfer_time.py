@@ -1,17 +1,29 @@
 """How long the operation's inputs take to reach the environment."""
 
+from collections.abc import Callable, Sequence
+
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.preferences.base import Measure, Measurement, Observed
 from landbridge.domain.requirements import Requirements
-from landbridge.domain.staging import staging
+from landbridge.domain.staging import AT_HAND, moves_data, staging
 
 
-class TransferTime(Measure):
+class TransferTime(Measure[Candidate]):
     """Seconds to stage all inputs; 0 where they are at hand; unknown if a size or a bandwidth is."""
 
     name = "transfer-time"
     fields = ("connections",)
 
-    def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:  # noqa: ARG002
-        stage = staging(requirements, candidate)
-        return Measurement(stage.seconds, "s", stage.source)
+    def place(self, candidate: Candidate, observed: Observed) -> Candidate:  # noqa: ARG002
+        return candidate
+
+    def asking(self, requirements: Requirements) -> Callable[[Sequence[Candidate]], list[Measurement]]:
+        if not moves_data(requirements):
+            at_hand = Measurement(AT_HAND.seconds, "s", AT_HAND.source)
+            return lambda places: [at_hand] * len(places)
+
+        def ask(places: Sequence[Candidate]) -> list[Measurement]:
+            stages = [staging(requirements, candidate) for candidate in places]
+            return [Measurement(stage.seconds, "s", stage.source) for stage in stages]
+
+        return ask

@@ -1,0 +1,75 @@
+"""What preferences know of environments whatever the operation, kept for as long as nothing of it changes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from landbridge.domain.candidate import Candidate
+from landbridge.domain.catalogue import Catalogue
+from landbridge.domain.contract import Contract
+from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Observed, Preference
+
+MOST_KEPT: Final = 20_000
+_OBSERVING = tuple(preference for preference in PREFERENCES if preference.observes)
+_OTHERS = tuple(preference for preference in PREFERENCES if not preference.observes)
+
+
+class Place:
+    """One environment as some preferences know it: `of` each by its name. Another object as soon as that differs."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, candidate: Candidate, observed: Observed, preferences: Sequence[Preference]) -> None:
+        self.of: dict[str, Any] = {each.name: each.place(candidate, observed) for each in preferences}
+
+
+class _Kept(NamedTuple):
+    """Both places of an environment and what they were made from, held on to so that nothing else is taken for it."""
+
+    contract: Contract
+    catalogue: Catalogue
+    observed: Observed
+    still: Place
+    seen: Place
+
+
+class Places:
+    """The newest places of each environment: one for preferences that do not observe, one for those that do.
+
+    Two contract versions of an environment may be ranked in turn, for one operation and another: each has its own.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, int], _Kept] = {}
+
+    def of(self, candidates: Sequence[Candidate], observed: Mapping[str, Observed]) -> tuple[list[Place], list[Place]]:
+        """Return the places of candidates for preferences that do not observe, and for those that do."""
+        still, seen = [], []
+        for candidate in candidates:
+            contract = candidate.contract
+            name = contract.environment
+            sight = observed.get(name, NOTHING_OBSERVED)
+            kept = self._kept.get((name, contract.version))
+            if (
+                kept is None
+                or kept.contract is not contract
+                or kept.catalogue is not candidate.catalogue
+                or kept.observed is not sight
+            ):
+                kept = self._renewed(kept, candidate, sight)
+            still.append(kept.still)
+            seen.append(kept.seen)
+        return still, seen
+
+    def _renewed(self, kept: _Kept | None, candidate: Candidate, sight: Observed) -> _Kept:
+        """Keep what is still true: a new look mostly shows the same, and never what only contracts tell."""
+        contract, catalogue = candidate.contract, candidate.catalogue
+        if kept is not None and kept.contract is contract and kept.catalogue is catalogue:
+            seen = kept.seen if kept.observed == sight else Place(candidate, sight, _OBSERVING)
+            made = _Kept(contract, catalogue, sight, kept.still, seen)
+        else:
+            still = Place(candidate, NOTHING_OBSERVED, _OTHERS)
+            made = _Kept(contract, catalogue, sight, still, Place(candidate, sight, _OBSERVING))
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[contract.environment, contract.version] = made
+        return made
