@@ -34,6 +34,8 @@ class Running:
     process: asyncio.subprocess.Process
     pump: asyncio.Task[None]
     memory_bytes: int = 0
+    beside: list[asyncio.subprocess.Process] = field(default_factory=list)
+    """Containers that start before the workload's and are ended after it."""
     kill_at: float = 0.0
     out_of_memory: bool = False
 
@@ -101,6 +103,8 @@ class Node:
                 _signal(running, signal.SIGKILL)
                 running.pump.cancel()
                 await running.process.wait()
+                for process in running.beside:
+                    await _ended(process)
 
     @property
     def busy(self) -> bool:
@@ -129,6 +133,25 @@ class Node:
         meta, container = pod["metadata"], pod["spec"]["containers"][0]
         home = self.home / meta["uid"]
         await self.backend.bind(pod)
+        home.mkdir(parents=True)
+        beside = [
+            await self._launch(pod, other, home, log=False)
+            for other in pod["spec"].get("initContainers") or ()
+            if other.get("restartPolicy") == "Always"
+        ]
+        process = await self._launch(pod, container, home)
+        pump = asyncio.create_task(self._pump(process, meta["namespace"], meta["name"], container["name"]))
+        memory = (container["resources"].get("limits") or {}).get("memory")
+        limit = units.parse_bytes(memory) if memory else 0
+        self._running[meta["uid"]] = Running(meta["namespace"], meta["name"], home, process, pump, limit, beside)
+        self.started.append(meta["uid"])
+        self.slots.setdefault((meta.get("labels") or {}).get("landbridge.io/slot", ""), meta["uid"])
+        await self.backend.tell_running(pod)
+
+    async def _launch(
+        self, pod: dict[str, Any], container: dict[str, Any], home: Path, *, log: bool = True
+    ) -> asyncio.subprocess.Process:
+        """Start one container."""
         paths = await self._mount(pod, container, home)
         env = {"PATH": os.environ["PATH"]}
         for entry in container.get("env") or ():
@@ -136,39 +159,33 @@ class Node:
         words = [_unescaped(_translated(word, paths)) for word in (*container["command"], *container.get("args", ()))]
         if words[0] == "/bin/sh":
             words[0] = self.shell
-        process = await asyncio.create_subprocess_exec(
-            *words, env=env, cwd=home, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        output = asyncio.subprocess.PIPE if log else asyncio.subprocess.DEVNULL
+        return await asyncio.create_subprocess_exec(
+            *words, env=env, cwd=home, stdout=output, stderr=asyncio.subprocess.STDOUT,
             stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        pump = asyncio.create_task(self._pump(process, meta["namespace"], meta["name"], container["name"]))
-        memory = (container["resources"].get("limits") or {}).get("memory")
-        limit = units.parse_bytes(memory) if memory else 0
-        self._running[meta["uid"]] = Running(meta["namespace"], meta["name"], home, process, pump, limit)
-        self.started.append(meta["uid"])
-        self.slots.setdefault((meta.get("labels") or {}).get("landbridge.io/slot", ""), meta["uid"])
-        await self.backend.tell_running(pod)
 
     async def _mount(self, pod: dict[str, Any], container: dict[str, Any], home: Path) -> dict[str, str]:
         """Lay every volume; return places of this machine by paths of the container."""
-        home.mkdir(parents=True)
-        paths = {container["terminationMessagePath"]: str(home / "termination-log")}
+        paths = {container.get("terminationMessagePath", "/dev/termination-log"): str(home / "termination-log")}
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
         for mount in container["volumeMounts"]:
             volume, place = volumes[mount["name"]], home / mount["name"]
             if "persistentVolumeClaim" in volume:
                 place = self.claims[volume["persistentVolumeClaim"]["claimName"]]
             elif "configMap" in volume:
-                await self._lay_configmap(pod["metadata"]["namespace"], volume["configMap"]["name"], place)
+                await self._lay_configmap(pod["metadata"]["namespace"], volume["configMap"], place)
             elif "projected" in volume:
                 await self._lay_token(pod, volume["projected"]["sources"][0]["serviceAccountToken"], place)
             place.mkdir(parents=True, exist_ok=True)
             paths[mount["mountPath"]] = str(place / mount["subPath"] if mount.get("subPath") else place)
         return paths
 
-    async def _lay_configmap(self, namespace: str, name: str, place: Path) -> None:
-        place.mkdir()
-        for file, text in (await self.backend.configmap(namespace, name)).items():
-            (place / file).write_text(text)
+    async def _lay_configmap(self, namespace: str, volume: dict[str, Any], place: Path) -> None:
+        data = await self.backend.configmap(namespace, volume["name"])
+        for item in volume.get("items") or [{"key": key, "path": key} for key in data]:
+            (place / item["path"]).parent.mkdir(parents=True, exist_ok=True)
+            (place / item["path"]).write_text(data[item["key"]])
 
     async def _lay_token(self, pod: dict[str, Any], asked: dict[str, Any], place: Path) -> None:
         place.mkdir()
@@ -206,6 +223,8 @@ class Node:
                 self.exceed_memory(meta["uid"])
             return
         _signal(running, signal.SIGKILL)
+        for process in running.beside:
+            await _ended(process)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(running.pump), 1.0)
         del self._running[meta["uid"]]
@@ -296,6 +315,17 @@ class FakeBackend:
         if current != store.get(key):
             store.put(key, current)
         deletion.finish_if_free(store, key)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """End a container that is no workload."""
+    if process.returncode is None:
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), 5.0)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 def token_request(pod: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:

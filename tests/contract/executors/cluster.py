@@ -44,6 +44,8 @@ class KubernetesHarness(ProcessHarness):
         self.node: Node
         self._port = free_port()
         self._section = kubernetes
+        self.connections: dict[str, Any] = {}
+        """More than the usual ones."""
 
     @contextlib.asynccontextmanager
     async def around(self) -> AsyncIterator[None]:
@@ -63,6 +65,7 @@ class KubernetesHarness(ProcessHarness):
                 connections={
                     "tools": {"options": {"registry": "registry.site/team"}},
                     **{name: self._connection(name) for name in CLAIMS},
+                    **self.connections,
                 },
             )
             self._write_kubeconfig(cluster.url, self._token())

@@ -21,7 +21,7 @@ SHELLS = [path for path in ("/bin/dash", "/bin/bash", "/bin/busybox") if Path(pa
 CLIENTS = [name for name in ("curl", "wget", "python3", "bash") if shutil.which(name)]
 TOOLS = (
     "cat", "mkdir", "sleep", "sed", "tr", "sort", "find", "sha256sum", "wc", "head", "tail", "grep", "date", "setsid",
-    "timeout", "sh", "rm", "mv", "touch",
+    "timeout", "sh", "rm", "mv", "touch", "true",
 )  # fmt: skip
 
 
@@ -245,3 +245,48 @@ async def test_a_program_that_is_not_there_is_said_before_the_start(tmp_path: Pa
     assert code == 78
     assert container.remains().not_started == ("failed-to-start", "there is no program no-such-program in the image")
     assert door.asked == []
+
+
+def _carried(tmp_path: Path, door: Door) -> Container:
+    container = Container(tmp_path, door, CLIENTS[:1])
+    (tmp_path / "carrier/sealed").mkdir(parents=True)
+    container.told(CARRIER=str(tmp_path / "carrier"), CARRIER_WAIT="3000")
+    return container
+
+
+async def test_it_starts_when_the_carrier_is_ready_and_ends_when_all_is_stored(tmp_path: Path, door: Door) -> None:
+    container = _carried(tmp_path, door)
+    (tmp_path / "resumed").mkdir()
+    (tmp_path / "resumed/manifest.json").write_text("{}")
+    running = asyncio.create_task(container.run("sh", "-c", 'echo "$LANDBRIDGE_RESUME_FROM"'))
+    await asyncio.sleep(0.3)
+    assert door.asked == []
+    (tmp_path / "carrier/ready").write_text(f"{tmp_path}/resumed\n")
+    await wait_until((tmp_path / "carrier/over").exists, "the workload is over")
+    (tmp_path / "carrier/stored").write_text("output model: the store answered 503\n")
+    code, output = await running
+    remains = container.remains()
+    assert (code, output) == (0, f"{tmp_path}/resumed\n")
+    assert remains.not_stored == "output model: the store answered 503"
+
+
+async def test_what_the_carrier_refuses_does_not_start(tmp_path: Path, door: Door) -> None:
+    container = _carried(tmp_path, door)
+    (tmp_path / "carrier/refused").write_text("connection-not-accepted an object store of this work: no\n")
+    code, output = await container.run("sh", "-c", "echo ran")
+    assert (code, output, door.asked) == (78, "", [])
+    assert container.remains().not_started == ("connection-not-accepted", "an object store of this work: no")
+
+
+async def test_only_a_stored_checkpoint_is_told_of(tmp_path: Path, door: Door) -> None:
+    container = _carried(tmp_path, door)
+    (tmp_path / "carrier/ready").write_text("\n")
+    (tmp_path / "carrier/stored").write_text("ok\n")
+    for name in ("sealed-1", "sealed-2"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        (tmp_path / "checkpoints" / name / "manifest.json").write_text("{}")
+    os.utime(tmp_path / "checkpoints/sealed-1/manifest.json", (1, 1))
+    (tmp_path / "carrier/sealed/sealed-1").touch()
+    container.env["LANDBRIDGE_CHECKPOINT_DIR"] = str(tmp_path / "checkpoints")
+    code, _ = await container.run("true")
+    assert (code, container.remains().checkpoint) == (0, "sealed-1")

@@ -33,12 +33,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "full": FULL,
     "gang": {"type": "distributed-job", "replicas": 4, **FULL},
     "gpu": {"resources": {"accelerator": {"class": "gpu", "count": 2}}},
+    "carried": {
+        "inputs": {"events": {"connection": "events"}, "table": {"connection": "tables"}},
+        "outputs": {"model": {"connection": "store"}},
+        "checkpoints": {"connection": "store"},
+    },
     "service": {"type": "service", "ports": {"web": {"port": 8080}}, "route": {"name": "churn", "healthPath": "/up"}},
 }
 
 
 def made(kind: str, wrapper: bool = False) -> tuple[Work, Resolved, dict[str, Any]]:
-    bindings = some_bindings(classes=CLASSES, **({"wrapper": WRAPPER} if wrapper else {}))
+    carrier = {"image": f"registry.site/tools/python@{DIGEST}"}
+    bindings = some_bindings(classes=CLASSES, carrier=carrier, **({"wrapper": WRAPPER} if wrapper else {}))
     work = some_work(**KINDS[kind])
     found = resolve(bindings, work)
     return work, found, manifests.job(bindings, work, found)
@@ -231,3 +237,21 @@ def test_what_goes_with_a_slot_is_owned_by_its_job_and_made_from_it_alone() -> N
     assert service["spec"]["ports"][0]["targetPort"] == 8080
     [headless] = parts_of("gang")
     assert headless["spec"]["clusterIP"] == "None"
+
+
+def test_keys_of_a_store_are_references_and_each_container_has_only_those_that_it_needs() -> None:
+    pod = made("carried", wrapper=True)[2]["spec"]["template"]["spec"]
+    [work], [shell, carrier] = pod["containers"], pod["initContainers"]
+    assert (shell["name"], carrier["name"], carrier["restartPolicy"]) == ("shell", "carrier", "Always")
+    assert _secrets(work) == {"tables-keys"}
+    assert _secrets(carrier) == {"store-keys"}
+    env = {entry["name"]: entry.get("value") for entry in work["env"]}
+    assert env["LANDBRIDGE_INPUT_TABLE"] == "s3://tables/daily"
+    assert (env["AWS_ENDPOINT_URL"], env["S3_TABLES_BUCKET"]) == ("http://s3.site:8333", "tables")
+    shared = {mount["mountPath"] for mount in work["volumeMounts"]} & {m["mountPath"] for m in carrier["volumeMounts"]}
+    assert shared == {"/landbridge/carrier", "/landbridge/connections/store"}
+
+
+def _secrets(container: dict[str, Any]) -> set[str]:
+    sources = [entry["valueFrom"] for entry in container["env"] if "valueFrom" in entry]
+    return {source["secretKeyRef"]["name"] for source in sources if "secretKeyRef" in source}

@@ -31,6 +31,10 @@ CASES: dict[str, tuple[dict[str, Any], RefusalCode]] = {
         {"outputs": {f"o{n}": {"connection": "models"} for n in range(25)}}, RefusalCode.WORKLOAD),
     "too many replicas": ({"type": "distributed-job", "replicas": 1001}, RefusalCode.WORKLOAD),
     "a service without a port": ({"type": "service"}, RefusalCode.WORKLOAD),
+    "an output in an object store that nothing here writes to": (
+        {"outputs": {"x": {"connection": "store"}}}, RefusalCode.CONNECTION_UNAVAILABLE),
+    "an output in an object store that is read-only": (
+        {"outputs": {"x": {"connection": "tables"}}}, RefusalCode.CONNECTION_READ_ONLY),
     "a checkpoint without a place": ({"resume_from": "x/e1-1/sealed-1/manifest.json"}, RefusalCode.RESUME),
     "a checkpoint that is none": (
         {"resume_from": "x/e1-1", "checkpoints": {"connection": "checkpoints"}}, RefusalCode.RESUME),
@@ -81,3 +85,31 @@ def test_options_of_connections_are_read_before_anything_starts() -> None:
     broken = {"models": msgspec.structs.replace(bindings.connections["models"], options={"claim": "a", "secret": "b"})}
     [problem] = problems_of(broken)
     assert problem.startswith("connections.models.options: expected at most one")
+
+
+def test_members_of_a_gang_cannot_seal_one_checkpoint_into_an_object_store() -> None:
+    bindings = some_bindings(carrier={"image": f"registry.site/tools/python@{DIGEST}"})
+    work = some_work(type="distributed-job", replicas=2, checkpoints={"connection": "store"})
+    with pytest.raises(RefusedError, match="a volume of all of them") as refused:
+        resolve(bindings, work)
+    assert refused.value.code == RefusalCode.WORKLOAD
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("endpoint", "s3.site:8333"),
+        ("endpoint", "http://key:secret@s3.site"),
+        ("endpoint", "http://s3.site/?x=1"),
+        ("bucket", "Shared"),
+        ("bucket", "a/b"),
+        ("region", "eu 1"),
+        ("prefix", "../other"),
+        ("prefix", "/other"),
+    ],
+)
+def test_a_store_that_cannot_be_reached_safely_is_refused_with_the_bindings(field: str, value: str) -> None:
+    s3 = {"endpoint": "http://s3.site:8333", "bucket": "shared", "secret": "keys", field: value}
+    binding = msgspec.structs.replace(some_bindings().connections["store"], options={"s3": s3})
+    [problem] = problems_of({"store": binding})
+    assert f"s3.{field}" in problem

@@ -24,6 +24,25 @@ CONNECTIONS: dict[str, Any] = {
     "models": {"access": "read-write", "options": {"claim": "models-data", "subPath": "team"}},
     "checkpoints": {"access": "read-write", "options": {"claim": "checkpoints-data"}},
     "words": {"options": {"configMap": "words"}},
+    "store": {
+        "access": "read-write",
+        "options": {
+            "s3": {"endpoint": "http://s3.site:8333", "bucket": "shared", "prefix": "t", "secret": "store-keys"}
+        },
+    },
+    "tables": {
+        "options": {
+            "s3": {
+                "endpoint": "http://s3.site:8333",
+                "bucket": "tables",
+                "prefix": "daily",
+                "secret": "tables-keys",
+                "idKey": "id",
+                "secretKey": "key",
+                "tokenKey": "token",
+            }
+        },
+    },
     "features": {
         "location": "s3://features/daily",
         "env": {"S3_ENDPOINT": "http://s3.site:8333"},

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from landbridge_dispatch.executors.kubernetes import names
 
+_INITIALIZING: Final = "PodInitializing"
 TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -49,12 +50,8 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     scheduled, disruption = conditions.get("PodScheduled", {}), conditions.get("DisruptionTarget", {})
     work = _container(status.get("containerStatuses"), names.CONTAINER)
-    shell = _container(status.get("initContainerStatuses"), names.SHELL_CONTAINER)
     state = work.get("state") or {}
-    ended, waits = (
-        state.get("terminated") or {},
-        state.get("waiting") or (shell.get("state") or {}).get("waiting") or {},
-    )
+    ended, waits = state.get("terminated") or {}, _waiting(status, state)
     return PodFacts(
         uid=metadata["uid"],
         name=metadata["name"],
@@ -96,6 +93,18 @@ def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
         if found.get("type") == kind and found.get("status") == "True":
             return dict(found)
     return {}
+
+
+def _waiting(status: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return why the workload's container waits: itself, or for one of those that go before it."""
+    waits = state.get("waiting") or {}
+    if state and waits.get("reason") != _INITIALIZING:
+        return waits
+    for name in (names.SHELL_CONTAINER, names.CARRIER):
+        before = (_container(status.get("initContainerStatuses"), name).get("state") or {}).get("waiting") or {}
+        if before and before.get("reason") not in (_INITIALIZING, "CrashLoopBackOff"):
+            return dict(before)
+    return waits
 
 
 def _container(statuses: Any, name: str) -> Mapping[str, Any]:

@@ -159,9 +159,9 @@ def _claim_template(bindings: Bindings, work: Work, found: Resolved, version: st
 
 
 def wrapper(site: str, namespace: str) -> Object:
-    """Return the ConfigMap with the wrapper of this release."""
+    """Return the ConfigMap with the wrapper and the carrier of this release."""
     metadata = {"name": names.wrapper_name(), "namespace": namespace, "labels": names.own_labels(site)}
-    data = {names.WRAPPER_FILE: names.wrapper_text()}
+    data = dict(names.scripts())
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True, "data": data}
 
 

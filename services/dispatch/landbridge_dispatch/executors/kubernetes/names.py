@@ -39,6 +39,8 @@ CONTAINER: Final = "work"
 SHELL_CONTAINER: Final = "shell"
 ROOT: Final = "/landbridge"
 WRAPPER_FILE: Final = "wrapper.sh"
+CARRIER: Final = "carrier"
+CARRIER_MODULES: Final = ("__init__", "__main__", "checkpoints", "files", "signing", "store")
 
 
 def name_of(key: SlotKey) -> str:
@@ -69,6 +71,15 @@ def wrapper_text() -> str:
 
 
 @lru_cache(maxsize=1)
+def scripts() -> Mapping[str, str]:
+    """Return all that pods run of this release: the wrapper, and the carrier's modules, by the file's name."""
+    package = resources.files(f"{__package__}.{CARRIER}")
+    modules = {f"{CARRIER}-{name}.py": (package / f"{name}.py").read_text(encoding="utf-8") for name in CARRIER_MODULES}
+    return {WRAPPER_FILE: wrapper_text(), **modules}
+
+
+@lru_cache(maxsize=1)
 def wrapper_name() -> str:
-    """Return the name of the ConfigMap that holds the wrapper: another text is another object."""
-    return f"landbridge-wrapper-{hashlib.sha256(wrapper_text().encode()).hexdigest()[:16]}"
+    """Return the name of the ConfigMap that holds them: another text is another object."""
+    text = "\0".join(f"{name}\0{text}" for name, text in sorted(scripts().items()))
+    return f"landbridge-wrapper-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -5,7 +5,7 @@ from typing import Any, Final
 from landbridge.domain import units
 from landbridge.domain.ownership.policy import KILL_MARGIN_MS
 from landbridge_dispatch.executors.bindings import Bindings
-from landbridge_dispatch.executors.kubernetes import names
+from landbridge_dispatch.executors.kubernetes import carrying, names
 from landbridge_dispatch.executors.kubernetes import variables as told
 from landbridge_dispatch.executors.kubernetes.resolution import CONNECTIONS, Resolved
 from landbridge_dispatch.executors.kubernetes.settings import ConnectionOptions, KubernetesSettings
@@ -42,6 +42,8 @@ def pod_spec(bindings: Bindings, work: Work, found: Resolved, *, ranks: int = 1)
     }
     if site.wrapper.image:
         pod["initContainers"] = [_shell_container(site)]
+    if found.carried:
+        pod.setdefault("initContainers", []).append(carrying.container(bindings, work, found))
     if ranks > 1:
         pod["subdomain"] = names.name_of(work.key)
     if found.pull_secrets:
@@ -66,6 +68,7 @@ def _container(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> d
         keeper=site.keeper.url,
         start_wait_ms=milliseconds(bindings.executor.start_wait),
         tools=tools,
+        carrier_wait_ms=milliseconds(site.carrier.within) if found.carried else 0,
     )
     words = [told.literal(expand(word, env)) for word in (*spec.command, *spec.args)]
     secrets = [
@@ -171,6 +174,8 @@ def _volumes(site: KubernetesSettings, found: Resolved) -> list[dict[str, Any]]:
         volumes.append({"name": "identity", **_token(found.audience, keeper.token_seconds)})
     if site.wrapper.image:
         volumes.append({"name": "tools", "emptyDir": {"sizeLimit": "16Mi"}})
+    if found.carried:
+        volumes += carrying.volumes(site, found)
     return volumes + [
         {"name": f"connection-{index}", **volume_of(options, writable=name in found.writable)}
         for index, (name, options) in enumerate(sorted(found.mounts.items()))
@@ -211,6 +216,8 @@ def _mounts(site: KubernetesSettings, found: Resolved) -> list[dict[str, Any]]:
         mounts.append({"name": "identity", "mountPath": f"{names.ROOT}/identity", "readOnly": True})
     if site.wrapper.image:
         mounts.append({"name": "tools", "mountPath": told.TOOLS, "readOnly": True})
+    if found.carried:
+        mounts += carrying.mounts(found)
     for index, (name, options) in enumerate(sorted(found.mounts.items())):
         mount: dict[str, Any] = {"name": f"connection-{index}", "mountPath": f"{CONNECTIONS}/{name}"}
         if name not in found.writable:

@@ -34,6 +34,7 @@ class Progress:
 
 
 NOTHING: Final = Progress()
+NOT_STORED: Final = "outputs-not-stored"
 TOLD_TO_END: Final = "stopped"
 """What the wrapper says of a signal that came before it had started the work."""
 
@@ -128,6 +129,8 @@ def _end(record: records.Record, seen: Seen, row: Row, now: float) -> records.En
             accepted_codes=accepted_exit_codes(list(record.acceptance)),
         )
         outcome, reason, message = ending.outcome, ending.reason, ending.message
+        if remains.not_stored and outcome == Outcome.COMPLETED.value:
+            outcome, reason, message = Outcome.FAILED.value, NOT_STORED, f"it ended well, but {remains.not_stored}"
     elif row is _LOST and seen.stopping:
         outcome, reason, message = Outcome.CANCELLED.value, seen.stopping, "stopped; its pod is gone"
     elif row.code == "out-of-memory" and record.memory_bytes:

@@ -23,6 +23,8 @@ class Remains:
     status: int | None = None
     cause: str = ""
     checkpoint: str = ""
+    not_stored: str = ""
+    """What the carrier could not store."""
     outputs: dict[str, tuple[int, str]] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
 
@@ -50,6 +52,8 @@ def _take(word: str, rest: str, found: Remains) -> None:
             found.cause = rest
         case "checkpoint" if _CHECKPOINT.fullmatch(rest):
             found.checkpoint = rest
+        case "not-stored" if rest:
+            found.not_stored = rest
         case "output":
             _take_output(rest, found)
         case "metric":

@@ -12,9 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from landbridge_dispatch.executors.bindings import WRITABLE, Binding, Bindings, Principal
-from landbridge_dispatch.executors.kubernetes import names
+from landbridge_dispatch.executors.kubernetes import names, stores
 from landbridge_dispatch.executors.kubernetes.records import Place
-from landbridge_dispatch.executors.kubernetes.settings import ConnectionOptions, ReachedClass, connection_options
+from landbridge_dispatch.executors.kubernetes.settings import S3, ConnectionOptions, ReachedClass, connection_options
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError, Work
 from landbridge_dispatch.executors.resolution import check_acceptance
 from landbridge_dispatch.specification import Image, Spec
@@ -45,12 +45,18 @@ class Resolved:
     outputs: dict[str, Place] = field(default_factory=dict)
     checkpoint: Place | None = None
     resume_from: str = ""
+    resume_path: str = ""
+    """The same below its connection."""
     env: dict[str, str] = field(default_factory=dict)
     secret_env: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Secret and key by variable."""
     mounts: dict[str, ConnectionOptions] = field(default_factory=dict)
     writable: set[str] = field(default_factory=set)
     locations: dict[str, str] = field(default_factory=dict)
+    stores: dict[str, S3] = field(default_factory=dict)
+    """Object stores by connection."""
+    carried: set[str] = field(default_factory=set)
+    """Object stores that the carrier writes to, and brings the checkpoint from: work sees files of the pod."""
 
     def claims(self) -> set[str]:
         """Return the PersistentVolumeClaims that must be there."""
@@ -73,6 +79,8 @@ def resolve(bindings: Bindings, work: Work) -> Resolved:
     for name in sorted(spec.connections()):
         _take_connection(name, bindings.connections[name], found)
     _take_places(bindings, work, found)
+    if found.carried:
+        stores.check_carried(bindings.kubernetes, spec, sorted(found.carried))
     return found
 
 
@@ -140,6 +148,8 @@ def _take_connection(name: str, binding: Binding, found: Resolved) -> None:
     options = _options(name, binding)
     found.locations[name] = binding.location or _location(found.namespace, options)
     found.env.update(binding.env)
+    if options.s3 is not None:
+        found.stores[name] = options.s3
     if binding.secrets:
         raise RefusedError(
             RefusalCode.SECRET, f"connection {name}: secrets of files or variables are for processes; use secretEnv"
@@ -153,6 +163,8 @@ def _take_connection(name: str, binding: Binding, found: Resolved) -> None:
 def _location(namespace: str, options: ConnectionOptions) -> str:
     if options.claim:
         return f"pvc://{namespace}/{options.claim}" + (f"/{options.sub_path}" if options.sub_path else "")
+    if options.s3 is not None:
+        return options.s3.location
     return f"csi://{options.csi.driver}" if options.csi else ""
 
 
@@ -164,7 +176,7 @@ def _take_places(bindings: Bindings, work: Work, found: Resolved) -> None:
         if wanted.connection in found.mounts:
             found.inputs[name] = connection_path(wanted.connection, path)
         else:
-            found.inputs[name] = _address(bindings.connections[wanted.connection], wanted.connection, path)
+            found.inputs[name] = _address(bindings.connections[wanted.connection], wanted.connection, path, found)
     for name, output in spec.outputs.items():
         # Every attempt writes to a place of its own, so that a superseded one overwrites nothing.
         found.outputs[name] = _writable(bindings, output.connection, _join(output.path, attempt, name), found)
@@ -172,38 +184,51 @@ def _take_places(bindings: Bindings, work: Work, found: Resolved) -> None:
         connection = spec.checkpoints.connection
         found.checkpoint = _writable(bindings, connection, _join(spec.checkpoints.path, attempt), found)
     if work.resume_from:
-        found.resume_from = _resume(work, spec)
+        connection, found.resume_path = _resume(work, spec)
+        # From an object store the carrier brings it, and then says where it lies.
+        found.resume_from = "" if connection in found.carried else connection_path(connection, found.resume_path)
+    read = {wanted.connection for wanted in spec.inputs.values()}
+    env, secret_env = stores.variables({name: store for name, store in found.stores.items() if name in read})
+    found.env = {**env, **found.env}
+    found.secret_env = {**secret_env, **found.secret_env}
 
 
-def _address(binding: Binding, connection: str, path: str) -> str:
+def _address(binding: Binding, connection: str, path: str, found: Resolved) -> str:
     """Return the address of data that programs read through a client of their own."""
-    if not binding.location:
+    store = found.stores.get(connection)
+    location = store.location if store is not None else binding.location
+    if not location:
         raise RefusedError(
             RefusalCode.CONNECTION_UNAVAILABLE,
-            f"connection {connection} has neither files nor a location: state claim, csi, configMap or location",
+            f"connection {connection} has neither files nor a location: state claim, csi, s3, configMap or location",
         )
-    return "/".join(part for part in (binding.location.rstrip("/"), path.strip("/")) if part)
+    return "/".join(part for part in (location.rstrip("/"), path.strip("/")) if part)
 
 
 def _writable(bindings: Bindings, connection: str, path: str, found: Resolved) -> Place:
     options = found.mounts.get(connection)
     if bindings.connections[connection].access not in WRITABLE:
         raise RefusedError(RefusalCode.CONNECTION_READ_ONLY, f"connection {connection} is read-only here")
+    if connection in found.stores:
+        found.carried.add(connection)
+        return Place(connection, _below(connection, path))
     if options is None or not (options.claim or options.csi):
         raise RefusedError(
-            RefusalCode.CONNECTION_UNAVAILABLE, f"connection {connection} cannot be written as files: bind claim or csi"
+            RefusalCode.CONNECTION_UNAVAILABLE,
+            f"connection {connection} cannot be written as files: bind claim, csi or s3",
         )
     found.writable.add(connection)
     return Place(connection, _below(connection, path))
 
 
-def _resume(work: Work, spec: Spec) -> str:
+def _resume(work: Work, spec: Spec) -> tuple[str, str]:
+    """Return connection and path of the sealed directory to go on from."""
     if spec.checkpoints is None:
         raise RefusedError(RefusalCode.RESUME, "a checkpoint to resume from, but the operation declares none")
     path = PurePosixPath(_below(spec.checkpoints.connection, work.resume_from))
     if path.name != MANIFEST:
         raise RefusedError(RefusalCode.RESUME, f"checkpoint {work.resume_from}: expected the path of a {MANIFEST}")
-    return connection_path(spec.checkpoints.connection, str(path.parent))
+    return spec.checkpoints.connection, str(path.parent)
 
 
 def _below(connection: str, path: str) -> str:

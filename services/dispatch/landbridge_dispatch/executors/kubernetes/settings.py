@@ -8,11 +8,12 @@
       classes:
         gpu-80gb: {resource: nvidia.com/gpu, nodeSelector: {gpu: a100}, tolerations: [{key: gpu, operator: Exists}]}
       probes: {image: registry.site/tools/busybox@sha256:…, every: 10m}    # absent: the wrapper's image
+      carrier: {image: registry.site/tools/python@sha256:…}    # stores outputs and checkpoints in S3; absent: it cannot
       localQueue: landbridge               # Kueue; absent: none
 
 A connection says in its `options` what it is: `claim` (a PersistentVolumeClaim), `csi`, `configMap` or `secret`, which
-are mounted, or `registry` (with `pullSecret`); `secretEnv` names variables from keys of Secrets. An identity names a
-`serviceAccount`, and an `audience` if workloads are to have a token for somebody.
+are mounted, `s3` (an object store), or `registry` (with `pullSecret`); `secretEnv` names variables from Secrets. An
+identity names a `serviceAccount`, and an `audience` if workloads are to have a token for somebody.
 """
 
 import re
@@ -26,6 +27,11 @@ from landbridge.domain import units
 AUDIENCE = "landbridge-keeper"
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
+_ENDPOINT = re.compile(
+    r"https?://[A-Za-z0-9.\-]+(:\d{1,5})?(/[A-Za-z0-9._~/-]*)?|https?://\[[0-9a-fA-F:]+\](:\d{1,5})?/?"
+)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_REGION = re.compile(r"[a-z0-9-]{1,40}")
 
 
 class Keeper(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -85,6 +91,22 @@ class Probes(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         return units.parse_duration(self.every) // 1000
 
 
+class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What stores outputs and checkpoints of a pod in object stores: an image with Python 3.11, by digest.
+
+    `within`: how long work waits for it, to begin and at its end.
+    """
+
+    image: str = ""
+    python: str = "python3"
+    within: str = "10m"
+
+    def __post_init__(self) -> None:
+        if self.image and not _DIGEST.fullmatch(self.image):
+            raise ValueError(f"image: expected a reference with @sha256:…, found {self.image!r}")
+        units.parse_duration(self.within)
+
+
 class Toleration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
     """A taint that is tolerated, as in Kubernetes."""
 
@@ -119,6 +141,7 @@ class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     keeper: Keeper = Keeper()
     wrapper: Wrapper = Wrapper()
     probes: Probes = Probes()
+    carrier: Carrier = Carrier()
     classes: Mapping[str, ReachedClass] = {}
     local_queue: str = ""
     node_selector: Mapping[str, str] = {}
@@ -162,6 +185,39 @@ class Csi(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     fs_type: str = ""
 
 
+class S3(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A bucket of an S3-compatible store. `secret`: of the work's namespace; the rest names keys in it."""
+
+    endpoint: str
+    bucket: str
+    secret: str
+    prefix: str = ""
+    region: str = "us-east-1"
+    id_key: str = "AWS_ACCESS_KEY_ID"
+    secret_key: str = "AWS_SECRET_ACCESS_KEY"  # noqa: S105 - the name of a key
+    token_key: str = ""
+
+    def __post_init__(self) -> None:
+        if not _ENDPOINT.fullmatch(self.endpoint):
+            raise ValueError("s3.endpoint: expected http:// or https:// with host and port, and no credentials in it")
+        if not _BUCKET.fullmatch(self.bucket):
+            raise ValueError(f"s3.bucket: expected lower-case letters, digits, dots and hyphens, found {self.bucket!r}")
+        if not _REGION.fullmatch(self.region):
+            raise ValueError(f"s3.region: expected lower-case letters, digits and hyphens, found {self.region!r}")
+        if any(part in ("", ".", "..") for part in self.prefix.split("/")) and self.prefix:
+            raise ValueError(f"s3.prefix: expected a path such as team/models, found {self.prefix!r}")
+
+    @property
+    def location(self) -> str:
+        """What lineage records."""
+        return f"s3://{self.bucket}" + (f"/{self.prefix}" if self.prefix else "")
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys in the Secret, by what they are."""
+        found = {"ID": self.id_key, "SECRET": self.secret_key, "TOKEN": self.token_key}
+        return {name: key for name, key in found.items() if key}
+
+
 class ConnectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What a connection is in the cluster."""
 
@@ -173,11 +229,12 @@ class ConnectionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     registry: str = ""
     pull_secret: str = ""
     secret_env: Mapping[str, SecretKey] = {}
+    s3: S3 | None = None
 
     def __post_init__(self) -> None:
-        kinds = (self.claim, self.csi, self.config_map, self.secret, self.registry)
+        kinds = (self.claim, self.csi, self.config_map, self.secret, self.registry, self.s3)
         if sum(map(bool, kinds)) > 1:
-            raise ValueError("expected at most one of claim, csi, configMap, secret and registry")
+            raise ValueError("expected at most one of claim, csi, configMap, secret, s3 and registry")
 
     @property
     def mounted(self) -> bool:

@@ -14,6 +14,8 @@ WORK: Final = f"{names.ROOT}/work"
 TOKEN: Final = f"{names.ROOT}/keeper/token"
 IDENTITY_TOKEN: Final = f"{names.ROOT}/identity/token"
 TOOLS: Final = f"{names.ROOT}/bin"
+CARRIER: Final = f"{names.ROOT}/carrier"
+"""Where wrapper and carrier leave word for each other."""
 MESSAGE: Final = "/dev/termination-log"
 MASTER_PORT: Final = 29500
 _WRAPPER: Final = "LANDBRIDGE_WRAPPER_"
@@ -71,7 +73,9 @@ def rank_variables(work: Work, ranks: int) -> list[dict[str, Any]]:
     return found + [{"name": key, **value} for key, value in known.items() if key not in declared]
 
 
-def wrapper_variables(work: Work, found: Resolved, *, keeper: str, start_wait_ms: int, tools: bool) -> dict[str, str]:
+def wrapper_variables(
+    work: Work, found: Resolved, *, keeper: str, start_wait_ms: int, tools: bool, carrier_wait_ms: int = 0
+) -> dict[str, str]:
     """Return what the wrapper is told; it takes these variables away before the workload starts."""
     lifecycle, policy = work.view.spec.lifecycle, work.policy
     metrics = [criterion.metric for criterion in work.view.spec.acceptance if _is_word(criterion.metric)]
@@ -89,6 +93,7 @@ def wrapper_variables(work: Work, found: Resolved, *, keeper: str, start_wait_ms
         "OUTPUTS": "\n".join(outputs),
         "METRICS": " ".join(metrics),
         **({"TOOLS": TOOLS} if tools else {}),
+        **({"CARRIER": CARRIER, "CARRIER_WAIT": str(carrier_wait_ms // 10)} if carrier_wait_ms else {}),
     }
     return {f"{_WRAPPER}{key}": value for key, value in told.items()}
 

@@ -7,9 +7,11 @@ KEEPER=$LANDBRIDGE_WRAPPER_KEEPER TOKEN=$LANDBRIDGE_WRAPPER_TOKEN MESSAGE=$LANDB
 START_WAIT=$LANDBRIDGE_WRAPPER_START_WAIT TIMEOUT=$LANDBRIDGE_WRAPPER_TIMEOUT GRACE=$LANDBRIDGE_WRAPPER_GRACE
 POLICY=$LANDBRIDGE_WRAPPER_POLICY WITHIN=$LANDBRIDGE_WRAPPER_WITHIN LOSS_GRACE=$LANDBRIDGE_WRAPPER_LOSS_GRACE
 OUTPUTS=$LANDBRIDGE_WRAPPER_OUTPUTS METRICS=$LANDBRIDGE_WRAPPER_METRICS UPTIME=${LANDBRIDGE_WRAPPER_UPTIME:-/proc/uptime}
+CARRIER=${LANDBRIDGE_WRAPPER_CARRIER:-} CARRIER_WAIT=${LANDBRIDGE_WRAPPER_CARRIER_WAIT:-0}
 unset LANDBRIDGE_WRAPPER_KEEPER LANDBRIDGE_WRAPPER_TOKEN LANDBRIDGE_WRAPPER_MESSAGE LANDBRIDGE_WRAPPER_START_WAIT \
   LANDBRIDGE_WRAPPER_TIMEOUT LANDBRIDGE_WRAPPER_GRACE LANDBRIDGE_WRAPPER_POLICY LANDBRIDGE_WRAPPER_WITHIN \
-  LANDBRIDGE_WRAPPER_LOSS_GRACE LANDBRIDGE_WRAPPER_OUTPUTS LANDBRIDGE_WRAPPER_METRICS LANDBRIDGE_WRAPPER_UPTIME
+  LANDBRIDGE_WRAPPER_LOSS_GRACE LANDBRIDGE_WRAPPER_OUTPUTS LANDBRIDGE_WRAPPER_METRICS LANDBRIDGE_WRAPPER_UPTIME \
+  LANDBRIDGE_WRAPPER_CARRIER LANDBRIDGE_WRAPPER_CARRIER_WAIT
 # Tools beside the shell, for images that have none; behind the image's own.
 [ -z "${LANDBRIDGE_WRAPPER_TOOLS:-}" ] || PATH=${PATH:+$PATH:}$LANDBRIDGE_WRAPPER_TOOLS
 unset LANDBRIDGE_WRAPPER_TOOLS
@@ -88,16 +90,54 @@ await_start() {
   done
 }
 
+# Return once the carrier has tried the stores and brought the checkpoint to go on from.
+await_carrier() {
+  [ -n "$CARRIER" ] || return 0
+  clock
+  deadline=$((now + CARRIER_WAIT))
+  until [ -f "$CARRIER/ready" ] || [ -f "$CARRIER/refused" ]; do
+    clock
+    [ "$now" -ge "$deadline" ] && unstarted connection-unavailable 'the carrier of the object stores is not ready'
+    sleep 1
+  done
+  if [ -f "$CARRIER/refused" ]; then
+    read -r reason text <"$CARRIER/refused"
+    unstarted "$reason" "$text"
+  fi
+  read -r resumed <"$CARRIER/ready"
+  [ -z "$resumed" ] || export LANDBRIDGE_RESUME_FROM="$resumed"
+}
+
+# Have outputs stored, and say what could not be. Work that stopped itself is over when it is over.
+await_stored() {
+  [ -n "$CARRIER" ] && [ "$1" != self-stopped ] || return 0
+  : >"$CARRIER/over"
+  clock
+  deadline=$((now + CARRIER_WAIT)) stored=''
+  until [ -f "$CARRIER/stored" ]; do
+    clock
+    [ "$now" -ge "$deadline" ] && { stored='outputs were not stored in time'; break; }
+    sleep 1
+  done
+  [ -n "$stored" ] || read -r stored <"$CARRIER/stored"
+  [ "$stored" = ok ] || printf 'not-stored %s\n' "$stored"
+}
+
 # To the workload's whole session. Shells differ in how they take a group's number; the last form reaches one process.
 signal_all() {
   kill -s "$1" -- "-$CHILD" 2>/dev/null || kill -"$1" "-$CHILD" 2>/dev/null || kill -s "$1" "$CHILD" 2>/dev/null
 }
 
+# The newest sealed checkpoint; where a carrier stores them, of those that are stored: nobody else can read the others.
 newest_checkpoint() {
   newest=''
   [ -n "${LANDBRIDGE_CHECKPOINT_DIR:-}" ] || return
   for manifest in "$LANDBRIDGE_CHECKPOINT_DIR"/sealed-*/manifest.json; do
     [ -f "$manifest" ] || continue
+    if [ -n "$CARRIER" ]; then
+      name=${manifest%/manifest.json}
+      [ -f "$CARRIER/sealed/${name##*/}" ] || continue
+    fi
     if [ -z "$newest" ] || [ "$manifest" -nt "$newest" ]; then newest=$manifest; fi
   done
 }
@@ -211,11 +251,12 @@ read_metrics() {
 }
 
 report() {
-  cause=''
+  cause='' ended=$(date +%s)
   [ -f "$STATE/cause" ] && read -r cause <"$STATE/cause"
   {
-    printf 'started %s\nended %s\nstatus %s\n' "$began" "$(date +%s)" "$status"
+    printf 'started %s\nended %s\nstatus %s\n' "$began" "$ended" "$status"
     [ -n "$cause" ] && printf 'cause %s\n' "$cause"
+    await_stored "$cause"
     newest_checkpoint
     [ -n "$newest" ] && { name=${newest%/manifest.json}; printf 'checkpoint %s\n' "${name##*/}"; }
     measure
@@ -229,6 +270,7 @@ printf '%s\n' "$OUTPUTS" | while read -r _ place; do [ -z "$place" ] || mkdir -p
   || unstarted connection-read-only 'the place of an output cannot be made'
 [ -z "${LANDBRIDGE_CHECKPOINT_DIR:-}" ] || mkdir -p "$LANDBRIDGE_CHECKPOINT_DIR" \
   || unstarted connection-read-only 'the place of checkpoints cannot be made'
+await_carrier
 [ -z "${LANDBRIDGE_RESUME_FROM:-}" ] || [ -f "$LANDBRIDGE_RESUME_FROM/manifest.json" ] \
   || unstarted checkpoint-unreadable 'the checkpoint to resume from cannot be read here'
 cd "$HOME" || unstarted failed-to-start 'the work directory cannot be entered'
