@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from fixtures.bus import TEST_BUDGET_BYTES, OpenBus
+from fixtures.bus import OpenBus
+from fixtures.nats import TEST_BUDGET_BYTES
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.declare import api, declare
