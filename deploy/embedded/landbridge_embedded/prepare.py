@@ -4,17 +4,19 @@ import asyncio
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
-from landbridge.bus.connection import BusSettings, connect
+from landbridge.bus.connection import Bus, BusSettings, connect
 from landbridge.bus.declare import declare
-from landbridge.bus.errors import BusError
+from landbridge.bus.errors import BusError, Unavailable
 from landbridge.bus.streams import DEFAULT_BUDGET_BYTES
 from landbridge.store.database import Database
 from landbridge.store.errors import SchemaOutOfDateError, StoreError
 from landbridge.store.migrate import check_head, migrate, schema_of
 from landbridge_embedded.services import SERVICES
 
+_PATIENCE_S = 60.0  # a broker on a slow or crowded machine makes its first streams in its own time
 _DISK_SHARE = 0.5  # of what is free now; the broker reserves it, but fills it only with messages
 
 
@@ -65,10 +67,22 @@ async def declare_streams() -> None:
         given = int(os.environ.get("LANDBRIDGE_NATS_BUDGET_BYTES") or 0)
         budget = given or budget_bytes(Path(os.environ["LANDBRIDGE_STORE_DIR"]))
         replicas = int(os.environ.get("LANDBRIDGE_NATS_REPLICAS") or 1)
-        for change in await declare(bus, budget_bytes=budget, replicas=replicas):
+        for change in await _declare_patiently(bus, budget, replicas):
             print(change, flush=True)  # noqa: T201
     finally:
         await bus.drain()
+
+
+async def _declare_patiently(bus: Bus, budget: int, replicas: int) -> list[str]:
+    """Declare, and go on declaring while the broker is slow to answer: what is there already stays as it is."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return await declare(bus, budget_bytes=budget, replicas=replicas)
+        except Unavailable as error:
+            if time.monotonic() >= deadline:
+                raise
+            print(f"{error}; asked again", flush=True)  # noqa: T201
 
 
 def budget_bytes(store: Path) -> int:
