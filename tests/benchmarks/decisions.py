@@ -55,6 +55,7 @@ class Deciding:
         self.index = EligibilityIndex()
         self.rankings = RankingCache()
         self.rankings.observe(self.seen)
+        self._by_name = {candidate.environment: candidate for candidate in self.candidates}
         for candidate in self.candidates:
             self.index.set_environment(candidate.environment, [candidate])
 
@@ -63,7 +64,7 @@ class Deciding:
         if self._busy:
             self._follow()
         assessment = self.index.assess(item, NOW)
-        eligible = [self.index.candidates(v.environment)[0] for v in assessment.verdicts if not v.violations]
+        eligible = [self._by_name[v.environment] for v in assessment.verdicts if not v.violations]
         if not eligible:
             return assessment, None
         ordered = self.rankings.ranked(item, eligible, WEIGHTS)
@@ -75,6 +76,7 @@ class Deciding:
         if self._turn % self._evidence_every == 0:
             number = self._turn // self._evidence_every * 7 % len(self.candidates)
             changed = self.candidates[number] = evidence_renewed(self.candidates[number], self._turn)
+            self._by_name[changed.environment] = changed
             self.index.set_environment(changed.environment, [changed])
         if self._turn % self._observed_every == 0:
             self.seen = self._looks[self._turn // self._observed_every % 2]

@@ -80,11 +80,11 @@ def _front(resource: str, line: Line, priority: int) -> Front:
 
 def room_after(backlog: Backlog, amounts: Amounts, priority: int) -> Room:
     """Return how long it takes until `amounts` are free, after all that waits with that priority or a higher one."""
-    return room_within(fronts(backlog, priority), amounts)
+    return Room(*room_within(fronts(backlog, priority), amounts))
 
 
-def room_within(lines: Iterable[Front], amounts: Amounts) -> Room:
-    """Return what `room_after` returns, of lines that are ready."""
+def room_within(lines: Iterable[Front], amounts: Amounts) -> tuple[float | None, float]:
+    """Return the fields of what `room_after` returns, of lines that are ready."""
     seconds, least = 0.0, 0.0
     known = True
     for resource, most, after_s, last, before, lasts in lines:
@@ -97,7 +97,7 @@ def room_within(lines: Iterable[Front], amounts: Amounts) -> Room:
             known, least = False, max(least, last.after_s)
         elif found > seconds:
             seconds = found
-    return Room(seconds, seconds) if known else Room(None, max(seconds, least))
+    return (seconds, seconds) if known else (None, max(seconds, least))
 
 
 def _after_all(last: Step, amount: int, before: int, seconds: float | None) -> float | None:

@@ -31,8 +31,11 @@ class Scope(Part, frozen=True):
     types: tuple[str, ...] = ()
 
     def covers(self, project: str, queue: str, workload: str) -> bool:
-        pairs = ((self.projects, project), (self.queues, queue), (self.types, workload))
-        return all(not names or name in names for names, name in pairs)
+        return (
+            (not self.projects or project in self.projects)
+            and (not self.queues or queue in self.queues)
+            and (not self.types or workload in self.types)
+        )
 
 
 class Reclaim(StrEnum):

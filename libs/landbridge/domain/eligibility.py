@@ -9,6 +9,8 @@ from datetime import datetime
 from itertools import groupby
 from operator import add
 
+import msgspec
+
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import CONSTRAINTS, Constraint
 from landbridge.domain.requirements import RequirementClass, Requirements
@@ -66,7 +68,7 @@ def combine(verdicts: Sequence[EligibilityVerdict]) -> EligibilityVerdict:
         return verdicts[0]
     chosen = next((verdict for verdict in verdicts if not verdict.violations), verdicts[0])
     until = min((v.valid_until for v in verdicts if v.valid_until is not None), default=None)
-    return chosen if until == chosen.valid_until else chosen._replace(valid_until=until)
+    return chosen if until == chosen.valid_until else msgspec.structs.replace(chosen, valid_until=until)
 
 
 def evaluate_eligibility(

@@ -5,9 +5,8 @@ share, merged by groups of constraints, and those by class. When an environment 
 again, and only in columns that read what changed; when time is over for a place, only that place.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
@@ -18,13 +17,12 @@ from landbridge.domain.constraints.operator_rules import OneRule
 from landbridge.domain.eligibility import NO_INPUTS, combine
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
-from landbridge.domain.verdict_columns import NEVER, Board, Group, Merged
+from landbridge.domain.verdict_columns import NEVER, Board, Column, Group, Merged
 
 MOST_CLASSES: Final = 20_000
 MOST_QUESTIONS: Final = 100_000
+_LEADING: Final = 2
 _EVERYTHING: Final = frozenset(Source)
-# Makes a verdict of its four fields, in a fifth of the time that naming them takes.
-_verdict_of: Final[Callable[[tuple[object, ...]], EligibilityVerdict]] = partial(tuple.__new__, EligibilityVerdict)
 
 
 class _Class:
@@ -34,7 +32,7 @@ class _Class:
 
     def __init__(self, column: Merged) -> None:
         self.column = column
-        self.verdicts: list[EligibilityVerdict] = []
+        self.verdicts: tuple[EligibilityVerdict, ...] = ()
         self.assessment: Assessment | None = None
         self.layout = -1
 
@@ -46,17 +44,18 @@ class _Class:
             if len(board.environments) == len(board.candidates):
                 self.verdicts = self._single(board)
             else:
-                self.verdicts = [self._verdict(board, places_of) for _, places_of in board.environments]
+                self.verdicts = tuple([self._verdict(board, places_of) for _, places_of in board.environments])
         elif places:
-            touched = set(places)
+            touched, verdicts = set(places), list(self.verdicts)
             for number, (_, places_of) in enumerate(board.environments):
                 if not touched.isdisjoint(places_of):
-                    self.verdicts[number] = self._verdict(board, places_of)
+                    verdicts[number] = self._verdict(board, places_of)
+            self.verdicts = tuple(verdicts)
 
-    def _single(self, board: Board) -> list[EligibilityVerdict]:
+    def _single(self, board: Board) -> tuple[EligibilityVerdict, ...]:
         """Return the verdicts where every environment has one contract version."""
         untils = [None if until is NEVER else until for until in self.column.untils]
-        return list(map(_verdict_of, zip(board.names, board.versions, self.column.violations, untils, strict=True)))
+        return tuple(map(EligibilityVerdict, board.names, board.versions, self.column.violations, untils))
 
     def _verdict(self, board: Board, places: tuple[int, ...]) -> EligibilityVerdict:
         violations, untils, candidates = self.column.violations, self.column.untils, board.candidates
@@ -81,6 +80,7 @@ class EligibilityIndex:
         self._known: dict[str, tuple[Candidate, ...]] = {}
         self._places: dict[str, tuple[int, ...]] = {}
         self._classes: dict[str, _Class] = {}
+        self._leads: dict[tuple[Column, ...], Merged] = {}
         self._most_classes = most_classes
         self._rules: dict[str, tuple[OperatorRule, ...]] = {}  # by environment
 
@@ -121,7 +121,7 @@ class EligibilityIndex:
         if known is None:
             known = self._admit(requirement_class)
         known.refresh(self._board, now)
-        verdicts, made = tuple(known.verdicts), known.assessment
+        verdicts, made = known.verdicts, known.assessment
         if made is None or made.at > now or made.verdicts != verdicts:
             same = made is not None and _told(made.verdicts) == _told(verdicts)
             identity = made.id if made is not None and same else assessment_id(requirement_class.key, verdicts)
@@ -130,12 +130,24 @@ class EligibilityIndex:
         return made
 
     def _admit(self, requirement_class: RequirementClass) -> _Class:
-        if len(self._classes) >= self._most_classes or sum(group.size for group in self._groups) > MOST_QUESTIONS:
+        if len(self._classes) >= self._most_classes or self._full():
             self._forget()
         requirements = requirement_class.requirements
-        groups = tuple([group.column(requirements) for group in self._groups])
-        known = self._classes[requirement_class.key] = _Class(Merged(groups, _EVERYTHING))
+        columns = tuple([group.column(requirements) for group in self._groups])
+        known = self._classes[requirement_class.key] = _Class(Merged(self._led(columns), _EVERYTHING))
         return known
+
+    def _full(self) -> bool:
+        """Tell whether too much is remembered; looked at now and then only, because counting takes its time."""
+        return len(self._classes) % 128 == 0 and sum(group.size for group in self._groups) > MOST_QUESTIONS
+
+    def _led(self, columns: tuple[Merged, ...]) -> tuple[Column, ...]:
+        """Put the first columns together: what an operation asks of those groups, many others ask too."""
+        lead = columns[:_LEADING]
+        known = self._leads.get(lead)
+        if known is None:
+            known = self._leads[lead] = Merged(lead, _EVERYTHING)
+        return (known, *columns[_LEADING:])
 
     def _follow_rules(self, name: str, candidates: Sequence[Candidate]) -> None:
         """Keep track of operators' rules: each is a question of its own, and reads no more than it says."""
@@ -148,10 +160,11 @@ class EligibilityIndex:
         if found != before:
             each = [OneRule(rule) for rule in sorted(found, key=lambda rule: (rule.name, rule.version))]
             self._groups = [Group(_with_rules(group, each)) for group in self._all]
-            self._classes.clear()
+            self._forget()
 
     def _forget(self) -> None:
         self._classes.clear()
+        self._leads.clear()
         for group in self._groups:
             group.forget()
 

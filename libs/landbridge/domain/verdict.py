@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +19,7 @@ class Outlook(StrEnum):
     UNPLACEABLE = "unplaceable"  # no environment can unless somebody changes something
 
 
-class EligibilityVerdict(NamedTuple):
+class EligibilityVerdict(msgspec.Struct, frozen=True, gc=False):
     """Whether one environment may run one class of operations, with everything that stands against it.
 
     `valid_until` is when a rule may answer differently although no input changes (evidence expires, a deadline comes
@@ -86,6 +85,6 @@ def _distance(verdict: EligibilityVerdict) -> tuple[int, int, str]:
 
 def assessment_id(requirement_class: str, verdicts: tuple[EligibilityVerdict, ...]) -> str:
     """Return the content address: equal for equal verdicts, whenever and from whichever inputs they were derived."""
-    content = [verdict[:3] for verdict in verdicts]  # all but when they may change
+    content = [(v.environment, v.contract_version, v.violations) for v in verdicts]
     digest = hashlib.sha256(msgspec.json.encode((requirement_class, content)))
     return digest.hexdigest()[:32]

@@ -7,6 +7,7 @@ out.
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from operator import add
 from typing import Final
 
@@ -27,6 +28,9 @@ class Board:
         self.environments: list[tuple[str, tuple[int, ...]]] = []  # with the places of their contract versions
         self.names: list[str] = []  # of the environment at each place
         self.versions: list[int] = []  # of its contract
+        # What columns share in which no rule is broken, and which time leaves as they are.
+        self.clear: list[Violations] = []
+        self.never: list[datetime] = []
         self.log: list[tuple[int, frozenset[Source]]] = []
         self.layout = 0  # grows when places are given anew
         self.revision = 0
@@ -40,6 +44,7 @@ class Board:
             self.environments.append((name, tuple(range(first, len(self.candidates)))))
         self.names = [candidate.contract.environment for candidate in self.candidates]
         self.versions = [candidate.contract.version for candidate in self.candidates]
+        self.clear, self.never = [()] * len(self.candidates), [NEVER] * len(self.candidates)
         self.layout += 1
         self.revision += 1
 
@@ -56,7 +61,10 @@ class Board:
 
 
 class Column:
-    """Violations and their times by place; how to answer for one place is for subclasses."""
+    """Violations and their times by place; how to answer for one place is for subclasses.
+
+    Columns share these lists, so one that holds an answer is never changed, but replaced.
+    """
 
     __slots__ = ("_layout", "_position", "_reads", "_since", "soonest", "untils", "violations")
 
@@ -77,10 +85,9 @@ class Column:
         if anew or places:
             self._prepare(board, now)
             if len(places) == len(board.candidates):
-                self._answer_all(board.candidates, now)
+                self._answer_all(board, now)
             else:
-                for place in places:
-                    self._answer(place, board.candidates[place], now)
+                self._answer_some(board, places, now)
             self.soonest = self._soonest()
             self._since = now
         return places
@@ -94,6 +101,15 @@ class Column:
             due += [place for place, until in enumerate(self.untils) if until <= now]
         return sorted(set(due)) if len(due) > 1 else due
 
+    def _answer_some(self, board: Board, places: Sequence[int], now: datetime) -> None:
+        self.violations, self.untils = list(self.violations), list(self.untils)
+        for place in places:
+            self._answer(place, board.candidates[place], now)
+        if not any(self.violations):
+            self.violations = board.clear
+        if self._soonest() is NEVER:
+            self.untils = board.never
+
     def _soonest(self) -> datetime:
         """Return when the first answer runs out."""
         return min(self.untils, default=NEVER)
@@ -104,7 +120,7 @@ class Column:
     def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
         raise NotImplementedError
 
-    def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:
+    def _answer_all(self, board: Board, now: datetime) -> None:
         raise NotImplementedError
 
 
@@ -124,13 +140,12 @@ class Question(Column):
         if constraint.timed:
             self.untils[place] = constraint.holds_until(requirements, candidate, now) or NEVER
 
-    def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:
+    def _answer_all(self, board: Board, now: datetime) -> None:
         constraint, asked = self._constraint, self._requirements
-        self.violations = constraint.check_all(asked, candidates, now)
-        if constraint.timed:
-            self.untils = [until or NEVER for until in constraint.hold_all(asked, candidates, now)]
-        else:
-            self.untils = [NEVER] * len(candidates)
+        found = constraint.check_all(asked, board.candidates, now)
+        self.violations = found if any(found) else board.clear
+        holds = constraint.hold_all(asked, board.candidates, now) if constraint.timed else ()
+        self.untils = [until or NEVER for until in holds] if any(holds) else board.never
 
     def _soonest(self) -> datetime:
         return super()._soonest() if self._constraint.timed else NEVER
@@ -164,16 +179,20 @@ class Merged(Column):
         self.violations[place] = found
         self.untils[place] = until
 
-    def _answer_all(self, candidates: Sequence[Candidate], now: datetime) -> None:  # noqa: ARG002
+    def _answer_all(self, board: Board, now: datetime) -> None:  # noqa: ARG002
         """Put together only what says something: most columns are of rules that nobody breaks, or that time leaves."""
-        broken = [part.violations for part in self._parts if any(part.violations)]
-        self.violations = list(broken[0]) if broken else [()] * len(candidates)
-        for more in broken[1:]:
-            self.violations = list(map(add, self.violations, more))
-        timed = [part.untils for part in self._parts if part.soonest is not NEVER]
-        self.untils = list(timed[0]) if timed else [NEVER] * len(candidates)
-        for others in timed[1:]:
-            self.untils = list(map(min, self.untils, others))
+        broken = [part.violations for part in self._parts if part.violations is not board.clear]
+        self.violations = reduce(_added, broken) if broken else board.clear
+        timed = [part.untils for part in self._parts if part.untils is not board.never]
+        self.untils = reduce(_earlier, timed) if timed else board.never
+
+
+def _added(some: list[Violations], more: list[Violations]) -> list[Violations]:
+    return list(map(add, some, more))
+
+
+def _earlier(some: list[datetime], others: list[datetime]) -> list[datetime]:
+    return list(map(min, some, others))
 
 
 class Group:

@@ -1,6 +1,6 @@
 """How measurements become scores, and whose weights count."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from operator import add, mul
 from typing import Final
@@ -98,8 +98,17 @@ def weighted(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> lis
     whole = sum(weights)
     if whole <= 0.0:
         return [0.0] * len(scores[0])
-    sums = [0.0] * len(scores[0])
+    sums: Iterable[float] = repeat(0.0, len(scores[0]))
     for column, weight in zip(scores, weights, strict=True):
-        if weight:
-            sums = list(map(add, sums, map(mul, column, repeat(weight))))
-    return [round(value / whole, 9) for value in sums]
+        if (
+            weight
+        ):  # one after the other for each place, not by `sum`, whose last digits depend on the version of Python
+            sums = map(add, sums, map(mul, column, repeat(weight)))
+    return [_rounded(value / whole) for value in sums]
+
+
+def _rounded(value: float) -> float:
+    """Round a mean of scores to nine digits as `round` does, in a third of the time unless it is about a tie."""
+    shifted = value * 1e9 + 0.5
+    below = int(shifted)
+    return below / 1e9 if 0.0 <= value <= 1.0 and 0.001 < shifted - below < 0.999 else round(value, 9)

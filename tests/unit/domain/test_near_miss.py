@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from landbridge.domain import claims
 from landbridge.domain.candidate import Candidate, Control
@@ -159,7 +160,7 @@ def test_where_nothing_is_known_to_help_nothing_is_told() -> None:
     environment = an_environment(control=Control(paused=True))
     verdict = judge(an_operation().requirements, environment, CONSTRAINTS, NOW)
     later = Violation("of-a-later-release", "unheard-of", Kind.NEVER, "a", "b")
-    assert changes(an_operation().requirements, environment, verdict._replace(violations=(later,)), NOW) == ()
+    assert changes(an_operation().requirements, environment, structs.replace(verdict, violations=(later,)), NOW) == ()
 
 
 def test_what_is_told_is_judged_by_every_rule() -> None:

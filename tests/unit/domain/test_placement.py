@@ -16,7 +16,7 @@ from landbridge.domain.placement import Measured, Ranking, Route, ScoreCard, cho
 from landbridge.domain.preferences import PREFERENCES, Measurement, Observed
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
-from landbridge.domain.weighing import BUILT_IN, normalise, policy_for, weights_for
+from landbridge.domain.weighing import BUILT_IN, normalise, policy_for, weighted, weights_for
 from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation
 from unit.domain.observed import observations
 from unit.domain.strategies import ENVIRONMENTS, candidates, operations
@@ -91,6 +91,12 @@ def test_a_stated_zero_is_prepaid_and_wins_on_cost() -> None:
     ranking = rank(hour().requirements, [priced("cheap", 0.01), priced("prepaid", 0.0)], ONLY_COST)
     assert ranking.cards[0].environment == "prepaid"
     assert "paid for in advance" in card(ranking, "prepaid", "cost").source
+
+
+@given(st.floats(0.0, 1.0) | st.integers(0, 2 * 10**9).map(lambda halves: halves / 2e9))
+@settings(max_examples=500)
+def test_totals_are_rounded_to_nine_digits(mean: float) -> None:
+    assert weighted([[mean]], [1.0]) == [round(mean, 9)]
 
 
 def test_prices_in_another_currency_are_not_compared() -> None:

@@ -69,13 +69,16 @@ class OneRule:
         """Ask once where the answer is the same everywhere."""
         if not self._covers(requirements):
             return [OK] * len(candidates)
-        here = self._places(candidates)
         compiled = _compiled(self.rule)
-        answers: Sequence[bool | str | None] = [None] * len(candidates)
-        if compiled is not None:
+        alike = None
+        if compiled is not None and not compiled.reads_environment:
+            alike = compiled.evaluate(requirements, candidates[0]) if candidates else True
+            if alike is True:
+                return [OK] * len(candidates)
+        here = self._places(candidates)
+        answers: Sequence[bool | str | None] = [alike] * len(candidates)
+        if compiled is not None and alike is None:
             answers = compiled.evaluate_all(requirements, candidates, here)
-        if answers.count(True) == len(answers):
-            return [OK] * len(candidates)
         return [
             OK if found is True or not applies else self._violations(candidate, found)
             for candidate, applies, found in zip(candidates, here, answers, strict=True)

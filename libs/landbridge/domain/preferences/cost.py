@@ -43,22 +43,26 @@ class Cost(Measure[Priced]):
         amount = priced_amount(requirements)
         told_amount = f"{amount:g} of "
 
-        def ask(priced: Priced) -> Measurement:
-            candidate, hosts, in_whole, by_hour, unpriced = priced
-            unit = in_whole if whole else by_hour
-            price = _host(hosts, cpu) if need is None else _accelerators(need, candidate)
-            if price is None:
-                return Measurement(None, unit, unpriced)
-            source, egress = told_amount + price.told, 0.0
-            if moves:
-                stage = staging(requirements, candidate)
-                unknown = _unknown(stage, candidate.contract.cost.currency, whole=whole)
-                if unknown:
-                    return Measurement(None, unit, f"{source}; {unknown}")
-                egress = stage.egress or 0.0
-            return measurement_of((price.price * amount * hours + egress, unit, source))
+        def ask(places: Sequence[Priced]) -> list[Measurement]:
+            found = []
+            for candidate, hosts, in_whole, by_hour, unpriced in places:
+                unit = in_whole if whole else by_hour
+                price = _host(hosts, cpu) if need is None else _accelerators(need, candidate)
+                if price is None:
+                    found.append(Measurement(None, unit, unpriced))
+                    continue
+                source, moving = told_amount + price.told, 0.0
+                if moves:
+                    stage = staging(requirements, candidate)
+                    unknown = _unknown(stage, candidate.contract.cost.currency, whole=whole)
+                    if unknown:
+                        found.append(Measurement(None, unit, f"{source}; {unknown}"))
+                        continue
+                    moving = stage.egress or 0.0
+                found.append(measurement_of((price.price * amount * hours + moving, unit, source)))
+            return found
 
-        return lambda places: [ask(priced) for priced in places]
+        return ask
 
 
 def _unknown(stage: Staging, currency: str, *, whole: bool) -> str:

@@ -1,6 +1,6 @@
 """How fast the operation's work is done here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from landbridge.domain.candidate import Candidate
@@ -9,28 +9,29 @@ from landbridge.domain.hardware import match_accelerator
 from landbridge.domain.ledger import demand, demand_anywhere
 from landbridge.domain.preferences.base import Measure, Measurement, Observed, measurement_of
 from landbridge.domain.requirements import AcceleratorNeed, Requirements
-from landbridge.domain.runs import ENOUGH_RUNS, run_key
+from landbridge.domain.runs import ENOUGH_RUNS, Ran, run_key
 
 # Times what speed 1 takes. Where equally many are measured in seconds, seconds count: the first by name does.
 RELATIVE = "x"
 
 
 class Speed(NamedTuple):
-    """The speed that a class states, in words too; `cpu` is its millicores."""
+    """The speed that a class states, and what is told of work by it; `cpu` is the class's millicores."""
 
     speed: float
     told: str
+    told_relative: str
     cpu: int
 
 
-UNKNOWN = Speed(0.0, "", 0)
+UNKNOWN = Speed(0.0, "", "", 0)
 
 
 class Runner(NamedTuple):
     """An environment that does work. `hosts` are its classes of processors, slowest first, if it states any speed."""
 
     candidate: Candidate
-    observed: Observed
+    runs: Mapping[str, Ran]
     version: str
     hosts: tuple[Speed, ...]
 
@@ -56,41 +57,43 @@ class Performance(Measure[Runner]):
             hosts = [offer for offer in candidate.contract.classes.values() if not offer.is_accelerator]
             hosts.sort(key=lambda offer: (offer.speed or 0.0, offer.name))
         version = f"contract version {candidate.contract_version}"
-        return Runner(candidate, observed, version, tuple([_speed(offer, version) for offer in hosts]))
+        return Runner(candidate, observed.runs, version, tuple([_speed(offer, version) for offer in hosts]))
 
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Runner]], list[Measurement]]:
-        declared = _declared(requirements)
-        if not requirements.component:
-            return lambda places: [declared(runner, "no runs") for runner in places]
+        component, need, cpu = requirements.component, requirements.accelerator, requirements.total_cpu
         anywhere = demand_anywhere(requirements)
-        common = run_key(requirements.component, anywhere) if anywhere is not None else ""
+        common = run_key(component, anywhere) if anywhere is not None else ""
+        expected_s = requirements.expected_ms / 1000
 
-        def ask(runner: Runner) -> Measurement:
-            key = common or run_key(requirements.component, demand(requirements, runner.candidate))
-            ran = runner.observed.runs.get(key)
-            if ran is not None and ran.samples >= ENOUGH_RUNS:
-                source = f"median of the last {ran.samples} runs of {key}, the newest of {ran.newest}"
-                return Measurement(ran.median_s, "s", source)
-            return declared(runner, f"fewer than {ENOUGH_RUNS} runs of {key}")
+        def ask(places: Sequence[Runner]) -> list[Measurement]:
+            found = []
+            for runner in places:
+                candidate, runs, version, hosts = runner
+                key = common or (run_key(component, demand(requirements, candidate)) if component else "")
+                ran = runs.get(key)
+                if ran is not None and ran.samples >= ENOUGH_RUNS:
+                    found.append(_as_observed(key, ran))
+                    continue
+                speed, told, told_relative, _ = _host(hosts, cpu) if need is None else _accelerators(need, runner)
+                if not speed:
+                    found.append(_unknown(key, version, "s" if expected_s else RELATIVE))
+                elif expected_s:
+                    found.append(measurement_of((expected_s / speed, "s", told)))
+                else:
+                    found.append(measurement_of((1 / speed, RELATIVE, told_relative)))
+            return found
 
-        return lambda places: [ask(runner) for runner in places]
+        return ask
 
 
-def _declared(requirements: Requirements) -> Callable[[Runner, str], Measurement]:
-    """Return what measures by the speed that the contract states of the class; `lacking` is told where it does not."""
-    expected_s = requirements.expected_ms / 1000
-    unit = "s" if requirements.expected_ms else RELATIVE
-    need, cpu = requirements.accelerator, requirements.total_cpu
+def _as_observed(key: str, ran: Ran) -> Measurement:
+    source = f"median of the last {ran.samples} runs of {key}, the newest of {ran.newest}"
+    return Measurement(ran.median_s, "s", source)
 
-    def ask(runner: Runner, lacking: str) -> Measurement:
-        speed, told, _ = _host(runner.hosts, cpu) if need is None else _accelerators(need, runner)
-        if not speed:
-            return Measurement(None, unit, f"{lacking}, and {runner.version} states no speed")
-        if expected_s:
-            return measurement_of((expected_s / speed, "s", "expectedDuration at " + told))
-        return Measurement(1 / speed, RELATIVE, "what speed 1 takes at " + told)
 
-    return ask
+def _unknown(key: str, version: str, unit: str) -> Measurement:
+    lacking = f"fewer than {ENOUGH_RUNS} runs of {key}" if key else "no runs"
+    return Measurement(None, unit, f"{lacking}, and {version} states no speed")
 
 
 def _host(hosts: Sequence[Speed], cpu: int) -> Speed:
@@ -99,7 +102,7 @@ def _host(hosts: Sequence[Speed], cpu: int) -> Speed:
     Which one it will be is the executor's choice: if one of them states no speed, none is known.
     """
     for host in hosts:
-        if host[2] >= cpu:
+        if host[3] >= cpu:
             return host
     return UNKNOWN
 
@@ -113,4 +116,5 @@ def _accelerators(need: AcceleratorNeed, runner: Runner) -> Speed:
 def _speed(offer: OfferedClass, version: str) -> Speed:
     """Return a class's speed; 0: it states none."""
     speed, source = offer.speed or 0.0, f" ({offer.speed_source})" if offer.speed_source else ""
-    return Speed(speed, f"speed {speed:g} of {offer.name}{source}, {version}", offer.cpu or 0)
+    told = f"speed {speed:g} of {offer.name}{source}, {version}"
+    return Speed(speed, f"expectedDuration at {told}", f"what speed 1 takes at {told}", offer.cpu or 0)

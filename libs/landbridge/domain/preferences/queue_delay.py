@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from landbridge.domain.backlog import Backlog, Front, Room, fronts, room_within
+from landbridge.domain.backlog import Backlog, Front, fronts, room_within
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.catalogue import Catalogue
 from landbridge.domain.ledger import demand, demand_anywhere
@@ -52,32 +52,35 @@ class QueueDelay(Measure[Line]):
         return Line(candidate, start, backlog, {}, {0.0: start}, f"{_ahead(backlog)}; starts: {start.source}")
 
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Line]], list[Measurement]]:
-        anywhere, priority_in = demand_anywhere(requirements), _priorities(requirements)
+        anywhere = demand_anywhere(requirements)
 
         def ask(places: Sequence[Line]) -> list[Measurement]:
             found = []
+            catalogue, priority = None, 0
             for line in places:
                 candidate, start, backlog, known, measured, _ = line
                 if backlog is None:
                     found.append(start)
                     continue
-                priority = priority_in(candidate.catalogue)
+                if candidate.catalogue is not catalogue:  # nearly all have the same
+                    catalogue = candidate.catalogue
+                    priority = _priority(requirements, catalogue)
                 ahead = known.get(priority)
                 if ahead is None:
                     ahead = known[priority] = fronts(backlog, priority)
-                room = room_within(ahead, anywhere or demand(requirements, candidate))
-                measurement = measured.get(room[0]) if room[0] is not None else None
-                found.append(measurement or _measurement(line, room))
+                seconds, least_s = room_within(ahead, anywhere or demand(requirements, candidate))
+                measurement = measured.get(seconds) if seconds is not None else None
+                found.append(measurement or _measurement(line, seconds, least_s))
             return found
 
         return ask
 
 
-def _measurement(line: Line, room: Room) -> Measurement:
+def _measurement(line: Line, seconds: float | None, least_s: float) -> Measurement:
     """Tell when there is room and from what that is known."""
-    seconds = room.seconds
     if seconds is None or line.start.value is None:
-        return Measurement(None, "s", f"{_unknown(room)}: {line.told}")
+        least = f", not before {least_s:g} s" if least_s else ""
+        return Measurement(None, "s", f"when there is room is unknown{least}: {line.told}")
     # What lasts unknown times is taken to stay: room may come sooner, and what waits may keep it longer.
     made = Measurement(seconds + line.start.value, "s", f"room predicted in {seconds:g} s: {line.told}")
     if len(line.measured) < MOST_MEASURED:
@@ -95,24 +98,11 @@ def start_delay(candidate: Candidate, observed: Observed) -> Measurement:
     return Measurement(None, "s", "no starts observed and no objective stated")
 
 
-def _priorities(requirements: Requirements) -> Callable[[Catalogue], int]:
-    """Return what tells the operation's priority by a catalogue, of which nearly all candidates have the same."""
-    known: list[tuple[Catalogue, int]] = []
-
-    def priority(catalogue: Catalogue) -> int:
-        if not known or known[0][0] is not catalogue:
-            queue = catalogue.queues.get(requirements.queue)
-            known[:] = [(catalogue, queue.priority_of(requirements.priority) if queue is not None else 0)]
-        return known[0][1]
-
-    return priority
+def _priority(requirements: Requirements, catalogue: Catalogue) -> int:
+    queue = catalogue.queues.get(requirements.queue)
+    return queue.priority_of(requirements.priority) if queue is not None else 0
 
 
 def _ahead(backlog: Backlog) -> str:
     unknown = f", {backlog.unknown} of unknown duration" if backlog.unknown else ""
     return f"{backlog.held} placed, {backlog.waiting} waiting{unknown}"
-
-
-def _unknown(room: Room) -> str:
-    least = f", not before {room.least_s:g} s" if room.least_s else ""
-    return f"when there is room is unknown{least}"

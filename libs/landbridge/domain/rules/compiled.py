@@ -31,6 +31,11 @@ class Compiled(NamedTuple):
         """Return the fields of the requirements that the answer follows from."""
         return frozenset(field for name in self.reads.get(OPERATION, ()) for field in OPERATION_FIELDS[name][0])
 
+    @property
+    def reads_environment(self) -> bool:
+        """Tell whether the answer may differ from environment to environment."""
+        return ENVIRONMENT in self.reads
+
     def asks(self, requirements: Requirements) -> object:
         """Return the values of those fields."""
         return self.contexts.reader(requirements)
@@ -38,7 +43,7 @@ class Compiled(NamedTuple):
     def evaluate(self, requirements: Requirements, candidate: Candidate) -> bool | str:
         """Return whether the condition holds, or in words why it cannot be told."""
         variables = {OPERATION: operation_facts(requirements, self.reads)}
-        if ENVIRONMENT in self.reads:
+        if self.reads_environment:
             variables[ENVIRONMENT] = environment_facts(candidate, self.reads)
         return self._execute(variables)
 
@@ -47,10 +52,6 @@ class Compiled(NamedTuple):
     ) -> list[bool | str]:
         """Return what `evaluate` returns for every candidate that is wanted, and for others anything."""
         operation = operation_facts(requirements, self.reads)
-        if ENVIRONMENT not in self.reads:
-            context = self.contexts.nowhere()
-            context.add_variable(OPERATION, operation)
-            return [self._execute(context)] * len(candidates)
         found: list[bool | str] = []
         # By the context's identity: environments that look the same are asked once.
         answers: dict[int, tuple[Any, bool | str]] = {}

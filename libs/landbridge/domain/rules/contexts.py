@@ -28,13 +28,6 @@ class Contexts:
         # By the contract's identity, held on to so that nothing else takes it.
         self._kept: dict[int, tuple[Contract, Any]] = {}
         self._by_facts: dict[bytes, Any] = {}
-        self._nowhere: Any = None
-
-    def nowhere(self) -> Any:
-        """Return the context of an expression that reads nothing of environments."""
-        if self._nowhere is None:
-            self._nowhere = library().Context({})
-        return self._nowhere
 
     def of(self, candidate: Candidate, reads: Reads) -> Any:
         """Return the context of an environment. Facts follow from its contract only; the operation's are put in."""
