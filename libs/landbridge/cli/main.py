@@ -13,11 +13,13 @@ from landbridge.cli import (
     discovering,
     documents,
     environments,
+    hold,
     importing,
     operations,
     overriding,
     plan,
     prices,
+    quarantine,
     queues,
     recover,
     render,
@@ -66,6 +68,8 @@ operations.add_to(app)
 overriding.add_to(app)
 replay.add_to(app)
 decisions.add_to(app, environments.app)
+app.add_typer(quarantine.app, name="quarantine")
+app.add_typer(hold.app, name="hold")
 comparing.add_to(environments.app)
 discovering.add_to(environments.app)
 prices.add_to(environments.app)
