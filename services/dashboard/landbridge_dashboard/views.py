@@ -107,12 +107,14 @@ def placement(explanation: Json) -> dict[str, Any]:
         summary = f"Round {explanation['round']}: {decision['environment']} chosen, route {decision['route']}."
         summary += overridden(decision.get("override"))
     elif waiting:
-        summary = f"Waits: {_waits(now) or waiting.get('message') or waiting.get('reason', '')}"
+        summary = f"Waits: {_waits(now) or waiting.get('message') or waiting.get('reason', '')}".rstrip(".") + "."
     else:
         summary = "No environment was chosen yet."
     miss = (now.get("nearestMiss") if waiting else None) or explanation.get("nearestMiss")
     if miss:
-        summary += f" Nearest miss: {miss['environment']} ({len(miss['violations'])} rule(s) broken, {miss['hope']})."
+        broken = len(miss["violations"])
+        rules = "1 rule" if broken == 1 else f"{broken} rules"
+        summary += f" Nearest miss: {miss['environment']} ({rules} broken, {miss['hope']})."
     shown = (now.get("environments") if waiting else None) or explanation.get("environments", ())
     return {
         "summary": summary,

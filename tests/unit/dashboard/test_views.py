@@ -156,7 +156,7 @@ def test_waiting_work_shows_its_turn_and_the_verdicts_of_now_and_placed_work_its
         },
     }
     found = views.placement(explained)
-    assert found["summary"].startswith("Waits: concurrency: 2 of 2 run Nearest miss: onprem-a")
+    assert found["summary"] == "Waits: concurrency: 2 of 2 run. Nearest miss: onprem-a (0 rules broken, never)."
     assert found["turn"] == ["Place 2 of 5 in queue training.", "Its turn comes in about 4 min."]
     assert found["changes"] == ["ask for less"]
     assert found["environments"][0]["change"] == "ask for less"
