@@ -118,12 +118,14 @@ test-directed: setup ## Lost and full servers, restored backups, releases side b
 test-kubernetes: setup ## Kubernetes on a cluster of yours (KUBECONFIG=FILE, as administrator; LANDBRIDGE_TEST_IMAGE=REF with sh for pods that run)
 	@test -n "$(KUBECONFIG)" -a -r "$(KUBECONFIG)" || { echo "expected KUBECONFIG=FILE of a cluster to test on, found '$(KUBECONFIG)'"; exit 1; }
 	@# Only namespaces that the tests make themselves are touched, and they are removed in the end.
-	@LANDBRIDGE_TEST_KUBERNETES=1 KUBECONFIG="$(abspath $(KUBECONFIG))" $(PYTEST) -s --timeout 900 -k real -rs \
+	@LANDBRIDGE_TEST_KUBERNETES=1 KUBECONFIG="$(abspath $(KUBECONFIG))" $(PYTEST) -s --timeout 900 -k real -m "not slow" -rs \
 		tests/contract/kubernetes_api tests/contract/executors $(wildcard tests/kubernetes)
 
 .PHONY: test-restarts
-test-restarts: setup ## 200 Jobs through one cluster in the process, the dispatcher killed 20 times, the API server restarted twice
+test-restarts: setup ## 200 Jobs, the dispatcher killed 20 times, the API server restarted twice; what 1000 cost (KUBECONFIG=FILE: there too)
 	@$(PYTEST) -s --timeout 1800 -m slow tests/integration/dispatcher/test_kubernetes.py
+	@test -z "$(KUBECONFIG)" || LANDBRIDGE_TEST_KUBERNETES=1 KUBECONFIG="$(abspath $(KUBECONFIG))" $(PYTEST) -s --timeout 900 -m slow \
+		-rs tests/kubernetes
 
 .PHONY: bench
 bench: setup ## Measure the control plane (QUICK=1: under a minute) into build/bench/control-plane.json

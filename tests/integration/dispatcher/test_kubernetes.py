@@ -1,36 +1,30 @@
 """A whole dispatcher on a cluster: what an environment promises holds there too, whoever dies in between."""
 
-import asyncio
-import random
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contract.executors.cluster import NAMESPACE, KubernetesHarness
-from contract.executors.harness import IMAGE
+from contract.executors.harness import IMAGE, Watcher, make_executor
 from integration.dispatcher.centre import Centre
-from integration.dispatcher.site import Site
-from landbridge.domain.ownership.epochs import Epoch
+from integration.dispatcher.restarts import (
+    ClusterSite,
+    all_ended,
+    each_ran_once,
+    killed_again_and_again,
+    program,
+    slot_name,
+)
 from landbridge.schema.wire.command_v1 import Offer
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState
-from landbridge_dispatch.executors.kubernetes.names import name_of
-from landbridge_dispatch.executors.protocol import SlotKey
+from landbridge_dispatch.executors.kubernetes.api import Api
+from landbridge_dispatch.executors.kubernetes.executor import KubernetesExecutor
 from landbridge_embedded.nats import NatsServer
+from support.kubernetes import FakeCluster
+from support.kubernetes_economy import requests_a_second, running_jobs
 from support.wait import wait_until
-
-
-class ClusterSite(Site):
-    """A site whose bindings stand already."""
-
-    def __init__(self, home: Path, url: str) -> None:
-        self.home = home
-        self.url = url
-        self.creds = None
-        self.process = None
-        self.port_file = home / "port"
 
 
 @pytest.fixture
@@ -49,16 +43,8 @@ async def cluster_site(
     await made.close()
 
 
-def program(seconds: float, exit_code: int = 0) -> list[str]:
-    return [sys.executable, "-S", "-c", f"import sys, time; print('ran'); time.sleep({seconds}); sys.exit({exit_code})"]
-
-
 async def offered(centre: Centre, seconds: float, exit_code: int = 0, **spec: Any) -> Offer:
     return await centre.offer(program(seconds, exit_code), image=IMAGE, **spec)
-
-
-def slot_name(offer: Offer) -> str:
-    return name_of(SlotKey(offer.operation, Epoch(offer.epoch.generation, offer.epoch.counter)))
 
 
 async def test_an_operation_is_claimed_run_reported_settled_and_removed(
@@ -95,40 +81,56 @@ async def test_work_of_an_image_without_command_is_refused_in_words(centre: Cent
     assert "entry point" in refused.message
 
 
+class InProcess:
+    """The cluster in this process."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+
+    async def cut_watches(self) -> None:
+        self._cluster.cut_watches()
+
+    async def restart(self) -> None:
+        await self._cluster.restart(2.0)
+
+    async def forget(self) -> None:
+        self._cluster.compact()
+
+    async def jobs(self) -> set[str]:
+        return {job["metadata"]["name"] for job in self._cluster.all_of("jobs", namespace=NAMESPACE)}
+
+    def texts(self) -> Iterable[str]:
+        return self._cluster.server.logs.texts.values()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 async def test_killed_again_and_again_while_the_api_server_comes_and_goes_each_runs_once(
     centre: Centre, cluster: KubernetesHarness, cluster_site: ClusterSite
 ) -> None:
     """200 operations, the dispatcher killed 20 times, the API server restarted twice, watches cut."""
-    count, kills, chance = 200, 20, random.Random(11)
-    await cluster_site.start()
-    await centre.until_connected(timeout_s=90)
-    offers: list[Offer] = []
-    for number in range(kills):
-        offers += [await offered(centre, chance.random() * 2, at % 3) for at in range(count // kills)]
-        await asyncio.sleep(chance.random() * 8)
-        await cluster_site.kill()
-        if number in (6, 13):
-            await cluster.cluster.restart(2.0)
-        cluster.cluster.cut_watches()
-        if number % 5 == 4:
-            cluster.cluster.compact()
-        centre.may_start = False
-        await cluster_site.start()
-        await centre.until_connected(timeout_s=120)
-    for at, offer in enumerate(offers):
-        report = await centre.until(offer, AttemptState.FINISHED, AttemptState.RELINQUISHED, timeout_s=300)
-        if report.state is AttemptState.FINISHED:
-            assert report.exit_code == at % (count // kills) % 3, offer
-            ends = {(each.outcome, each.exit_code) for each in centre.of(offer, AttemptState.FINISHED)}
-            assert len(ends) == 1
-    names = {slot_name(offer) for offer in offers}
-    jobs = {job["metadata"]["name"] for job in cluster.cluster.all_of("jobs", namespace=NAMESPACE)}
-    assert jobs <= names, "no orphan"
-    # A log is written by the workload alone: one line of each that ran, never two.
-    texts = cluster.cluster.server.logs.texts.values()
-    assert all(text in ("", "ran\n") for text in texts)
-    finished = [offer for offer in offers if centre.of(offer, AttemptState.FINISHED)]
-    assert sum(text == "ran\n" for text in texts) == len(finished)
-    assert len(finished) > count // 2
+    within = InProcess(cluster.cluster)
+    placed = await killed_again_and_again(centre, cluster_site, within)
+    await all_ended(centre, within, placed)
+    await each_ran_once(centre, within, placed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+async def test_a_thousand_running_jobs_cost_at_most_two_requests_a_second(cluster: KubernetesHarness) -> None:
+    # Its node does nothing here: looking at a thousand pods fifty times a second would be all that this process does.
+    cluster.node.accepts, cluster.node.step_s = False, 3600.0
+    executor, admin = make_executor(cluster.home), Api(host=cluster.cluster.url)
+    assert isinstance(executor, KubernetesExecutor)
+    await admin.open()
+    await executor.open()
+    watcher = Watcher(executor)
+    try:
+        await running_jobs(executor, watcher, admin, NAMESPACE, 1000)
+        found = await requests_a_second(executor, 30.0)
+    finally:
+        await watcher.close()
+        await executor.close()
+        await admin.close()
+    print(f"1000 running Jobs: {found:.2f} requests a second besides watches")
+    assert found <= 2.0

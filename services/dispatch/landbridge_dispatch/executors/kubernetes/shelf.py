@@ -202,6 +202,8 @@ class Shelf:
                 job = await self.api.get(path)
                 if job is not None and (job["metadata"]["uid"] != meta["uid"] or not names.is_own(job, self.site)):
                     return None
+                if job is not None:
+                    self._note(job)
             else:
                 self._note(changed)
                 return changed
@@ -211,7 +213,7 @@ class Shelf:
         """Delete a slot's Job, and with it all that it owns."""
         meta = job["metadata"]
         await self.api.delete(jobs_path(meta["namespace"], meta["name"]), uid=meta["uid"])
-        self._spaces[meta["namespace"]].jobs.items.pop(meta["name"], None)
+        self._spaces[meta["namespace"]].jobs.forget(meta["name"])
 
     async def end_pods(self, pods: list[Object], grace_s: int | None) -> None:
         """Delete pods of ours; `grace_s` None: with their own grace."""

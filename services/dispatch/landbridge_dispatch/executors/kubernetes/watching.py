@@ -7,7 +7,7 @@ cannot fill (410) everything is listed anew, and what is not there any more is t
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from landbridge.runtime import logs
@@ -34,6 +34,9 @@ class Kept:
         self._selector = selector
         self._changed = changed
         self._version = ""
+        self._listing = 0
+        self._heard: dict[str, tuple[Object, bool]] = {}
+        """What was heard of while a list is on its way, and whether it is gone: the list may be older than that."""
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -58,18 +61,33 @@ class Kept:
 
     async def list(self) -> None:
         """Read all, uncached."""
-        found, version = await self._api.list(self.path, self._selector)
+        if not self._listing:
+            self._heard = {}
+        self._listing += 1
+        try:
+            found, version = await self._api.list(self.path, self._selector)
+        finally:
+            self._listing -= 1
         self.lists += 1
-        names = {item["metadata"]["name"] for item in found}
-        gone = [item for name, item in self.items.items() if name not in names]
-        before, self.items = self.items, {item["metadata"]["name"]: item for item in found}
-        self._version = version
+        before, self.items = self.items, _newest(found, self._heard)
+        if not self._version or int(version) > int(self._version):
+            self._version = version
         self.listed.set()
-        for item in gone:
-            self._changed(item, True)
-        for item in found:
-            if before.get(item["metadata"]["name"], {}) != item:
+        for name, item in before.items():
+            if name not in self.items:
+                self._changed(item, True)
+        for name, item in self.items.items():
+            if before.get(name, {}) != item:
                 self._changed(item, False)
+
+    def forget(self, name: str) -> None:
+        """Let go of an object that was removed by us."""
+        if (item := self.items.pop(name, None)) is not None:
+            self._hear(item, gone=True)
+
+    def _hear(self, item: Object, *, gone: bool = False) -> None:
+        if self._listing:
+            self._heard[item["metadata"]["name"]] = item, gone
 
     def note(self, item: Object) -> None:
         """Take in the answer to a write of our own, unless something newer is known."""
@@ -77,6 +95,7 @@ class Kept:
         known = self.items.get(name)
         if known is None or _older(known, item):
             self.items[name] = item
+            self._hear(item)
 
     async def _watch(self) -> None:
         async with contextlib.aclosing(self._api.watch(self.path, self._selector, self._version, WATCH_S)) as events:
@@ -90,10 +109,25 @@ class Kept:
                     # Another object of that name may be known already, by the answer to its creation.
                     if known is None or known["metadata"]["uid"] == item["metadata"]["uid"]:
                         self.items.pop(name, None)
+                        self._hear(item, gone=True)
                     self._changed(item, True)
                 elif known is None or not _older(item, known):
                     self.items[name] = item
+                    self._hear(item)
                     self._changed(item, False)
+
+
+def _newest(found: Sequence[Object], heard: Mapping[str, tuple[Object, bool]]) -> dict[str, Object]:
+    """Return what a list says, and what was heard of since it was asked for where that is newer."""
+    items = {item["metadata"]["name"]: item for item in found}
+    for name, (item, gone) in heard.items():
+        listed = items.get(name)
+        if gone:
+            if listed is not None and listed["metadata"]["uid"] == item["metadata"]["uid"]:
+                del items[name]
+        elif listed is None or _older(listed, item):
+            items[name] = item
+    return items
 
 
 def _older(first: Object, second: Object) -> bool:
