@@ -7,6 +7,7 @@ thousands of classes share most of it.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from operator import is_not
 from typing import Final, NamedTuple
 
@@ -44,7 +45,8 @@ class RankingCache:
         self._most_measured = most_measured
         self._classes: dict[str, _Known] = {}
         self._columns: dict[tuple[object, ...], _Kept] = {}
-        self._sets: dict[tuple[str, ...], int] = {}
+        self._sets: dict[tuple[str, ...], int] = {}  # sets of environments, numbered
+        self._numbers = count()
         self._measured = 0
         self._places = Places()
         self._observed: Mapping[str, Observed] = {}
@@ -78,7 +80,9 @@ class RankingCache:
         away = frozenset(candidate.environment for candidate in hopeful)
         requirements = requirement_class.requirements
         still, seen = self._places.of(candidates, self._observed)
-        which = self._sets.setdefault(names, len(self._sets))
+        which = self._sets.get(names)
+        if which is None:
+            which = self._sets[names] = next(self._numbers)
         columns = tuple(
             [
                 self._column(p, requirements, seen if p.observes else still, which, weights.get(p.name, 0.0))
@@ -128,6 +132,7 @@ class RankingCache:
     def _make_room(self, more: int) -> None:
         if self._measured + more > self._most_measured:
             self._columns.clear()
+            self._sets.clear()
             self._measured = 0
         self._measured += more
 

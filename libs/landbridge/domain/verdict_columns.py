@@ -213,8 +213,8 @@ class Group:
 
     @property
     def size(self) -> int:
-        """Return how many things it remembers."""
-        return len(self._asked) + len(self._questions) + len(self._merged)
+        """Return how many questions it has answers to; what is put together of them is no more than classes."""
+        return len(self._questions)
 
     def column(self, requirements: Requirements) -> Merged:
         """Return the column of such operations, shared by all that ask the same."""

@@ -162,3 +162,11 @@ def test_places_are_kept_for_a_bounded_number_of_environments(monkeypatch: pytes
     world, item = World(monkeypatch), classes(busy=True)[1]
     assert len(world.rank(item).ranking.cards) == MANY
     assert len(world.cache._places._kept) <= 5
+
+
+def test_columns_are_kept_for_a_bounded_number_of_measurements() -> None:
+    cache, sites = RankingCache(most_measured=10 * MANY), environments(MANY, busy=True)
+    for item in classes(busy=True, count=60):
+        assert len(cache.ranked(item, sites, WEIGHTS).ranking.cards) == MANY
+        assert sum(len(kept.places) for kept in cache._columns.values()) <= 10 * MANY
+    assert len(cache._sets) <= 1

@@ -260,7 +260,7 @@ def test_remembered_rankings_equal_those_made_afresh(
     others: tuple[Candidate, ...],
     changes: list[tuple[int, bool, Observed]],
 ) -> None:
-    cache, now_at, observed = RankingCache(most_classes=2), list(sites), dict[str, Observed]()
+    cache, now_at, observed = RankingCache(most_classes=2, most_measured=12), list(sites), dict[str, Observed]()
     weights = {"cost": 2.0, "transfer-time": 1.0, "queue-delay": 1.0, "performance": 1.0}
     for number, swap, seen in [(0, False, Observed()), *changes]:
         if swap:

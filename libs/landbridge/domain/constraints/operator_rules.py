@@ -1,7 +1,8 @@
 """What operators demand by rules of their own, written in CEL, holds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import add
 from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
@@ -34,6 +35,13 @@ class OperatorRules(Rule):
             return OK
         found = [OneRule(rules[name]).check(requirements, candidate, now) for name in sorted(rules)]
         return sum(found, OK)
+
+    def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
+        """Ask rule by rule, in the same order."""
+        found: list[Violations] = [OK] * len(candidates)
+        for rule in rules_of(candidates):
+            found = list(map(add, found, OneRule(rule).check_all(requirements, candidates, now)))
+        return found
 
 
 class OneRule:
@@ -129,6 +137,13 @@ class OneRule:
             return (Violation(NAME, f"{code}:{rule.name}", kind, wanted, f"not so for {candidate.environment}"),)
         told = f"it cannot be evaluated: {_error(rule) if holds is None else holds}"
         return (Violation(NAME, f"rule-error:{rule.name}", Kind.MISCONFIGURED, wanted, told),)
+
+
+def rules_of(candidates: Iterable[Candidate]) -> list[OperatorRule]:
+    """Return the rules of all catalogues, each once, in the order in which they are told."""
+    catalogues = {id(candidate.catalogue): candidate.catalogue for candidate in candidates}
+    found = {rule for catalogue in catalogues.values() for rule in catalogue.rules.values()}
+    return sorted(found, key=lambda rule: (rule.name, rule.version))
 
 
 def _compiled(rule: OperatorRule) -> Compiled | None:
