@@ -119,13 +119,16 @@ def _goes(plan: Mapping[str, Any]) -> str:
         condition = str(plan.get("condition"))
         return f"nowhere{' now' if condition == 'not-now' else ''}: {_NOWHERE.get(condition, condition)}"
     eligible = sum(bool(item.get("eligible")) for item in environments)
-    told = f"{likely.get('environment')}, " + (
-        f"best of {eligible} that can run it" if eligible > 1 else "the only one that can run it"
-    )
+    where = f"{likely.get('environment')}{_by_class(likely)}"
+    told = f"{where}, " + (f"best of {eligible} that can run it" if eligible > 1 else "the only one that can run it")
     if likely.get("route") == "overflow":
-        told = f"{likely.get('environment')}, because {', '.join(likely.get('full') or ['a better one'])} has no room"
+        told = f"{where}, because {', '.join(likely.get('full') or ['a better one'])} has no room"
     equals = likely.get("equals") or ()
     return f"{told}; {', '.join(equals)} would do as well, chance decides" if equals else told
+
+
+def _by_class(item: Mapping[str, Any]) -> str:
+    return f" (class {item['servedBy']})" if item.get("servedBy") else ""
 
 
 def _turn(now: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -162,8 +165,9 @@ def _differs(recorded: Any, now: Any) -> None:
 
 def _chosen(decision: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     environment = str(decision.get("environment") or "")
-    number = int(found.get("round") or 0)
-    return f"{environment} (round {number})" if environment and number > 1 else environment
+    number, served_by = int(found.get("round") or 0), decision.get("servedBy")
+    told = [*([f"class {served_by}"] if served_by else []), *([f"round {number}"] if number > 1 else [])]
+    return f"{environment} ({', '.join(told)})" if environment and told else environment
 
 
 def _waits(waiting: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -182,7 +186,7 @@ def _waits(waiting: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _row(item: Mapping[str, Any]) -> list[Any]:
     score = item.get("score")
-    why = [*map(violated, item.get("violations") or ()), *_mending(item)]
+    why = [*map(violated, item.get("violations") or ()), *_mending(item), *_alternatives(item)]
     return [
         f"{item.get('environment')}{' *' if item.get('chosen') else ''}",
         item.get("contractVersion") or "",
@@ -190,6 +194,13 @@ def _row(item: Mapping[str, Any]) -> list[Any]:
         "" if score is None else f"{score:.3f}",
         "\n".join(why),
     ]
+
+
+def _alternatives(item: Mapping[str, Any]) -> list[str]:
+    """Return a line about the accelerator classes that can serve there, where there are several."""
+    found = item.get("alternatives") or ()
+    told = [f"{each.get('class')}{' *' if each.get('chosen') else ''} {each.get('score'):.3f}" for each in found]
+    return [f"by class {', '.join(told)}"] if told else []
 
 
 def _mending(item: Mapping[str, Any]) -> list[str]:

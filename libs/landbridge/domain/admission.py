@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from landbridge.domain import queues
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.keeper import PATIENCE, Keeper
 from landbridge.domain.ledger import Charge, Ledger, Limit, ScopeKind, Usage
 from landbridge.domain.limits import Limits
@@ -80,7 +81,7 @@ class Admission:
             self._keeper.drop(key)
             bucket.plan = plan
             promised = self.promises.promised.get(key)
-            if promised is not None and plan.amounts.get(promised.environment) != promised.amounts:
+            if promised is not None and not plan.takes(promised):
                 self._maker.take_back(key)
         self._sleepers.wake(key)
 
@@ -285,11 +286,11 @@ class Admission:
 
     def _admit(self, bucket: Bucket, ticket: Ticket, choice: Choice, usage: Usage, now: datetime) -> Admitted:
         plan, promised = bucket.plan, self.promises.promised.get(bucket.key)
-        amounts = plan.amounts[choice.environment]
+        amounts = plan.amounts[choice.place]
         borrowed = self.limits.borrows(usage, plan.queue, amounts) is not None
         if promised is not None and promised.operation == ticket.operation and promised.amounts == amounts:
             borrowed = promised.borrowed
-        charge = plan.charge(ticket, choice.environment, now, borrowed=borrowed)
+        charge = plan.charge(ticket, choice.place, now, borrowed=borrowed)
         bucket.tickets.remove(ticket.operation)
         del self._bucket_of[ticket.operation]
         self._maker.take_back(bucket.key)
@@ -324,8 +325,8 @@ class Admission:
         if not hopeless and self._maker.promise(bucket, ticket, self.limits, holds, now, overflow=not holds_out):
             wait = queues.making_room(wait.limit)
         elif wait.limit is not None and wait.reason in queues.KEEPS_ROOM:
-            environment = next(iter(bucket.full), "") or _best(plan)
-            self._keeper.keep(bucket, ticket, environment, wait.limit, now)
+            place = next(iter(bucket.full), "") or _best(plan)
+            self._keeper.keep(bucket, ticket, place, wait.limit, now)
         else:
             self._keeper.drop(bucket.key)
         self._block(bucket, wait, limits)
@@ -337,10 +338,11 @@ class Admission:
             first, limit = next(iter(bucket.full.items()))
             if limit is None:
                 return queues.nobody("every verdict has run out; a new one is on its way")
-            amounts, others = plan.amounts[first], len(bucket.full) - 1
+            amounts, others = plan.amounts[first], len({environment_of(place) for place in bucket.full}) - 1
         else:
             amounts, others, first = plan.common, 0, ""
-        if first and limit.scope is ScopeKind.ENVIRONMENT and self.limits.full(usage, first, amounts) is not None:
+        here = environment_of(first)
+        if first and limit.scope is ScopeKind.ENVIRONMENT and self.limits.full(usage, here, amounts) is not None:
             return queues.at_capacity(limit, amounts, others, usage, self.limits)
         if self.limits.refused(usage, plan.queue, plan.project, amounts) is not None:
             return queues.refused(limit, amounts, usage, self.limits)

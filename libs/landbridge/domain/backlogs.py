@@ -12,6 +12,7 @@ from typing import Final
 
 from landbridge.domain.admission import Admission
 from landbridge.domain.backlog import Ahead, Backlog, Line, Step
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.forecast import ENOUGH_SEEN, Lasted, expected_end, quantile
 from landbridge.domain.ledger import Amounts, Charge, ScopeKind
 from landbridge.domain.queues import Bucket, WaitReason
@@ -88,7 +89,8 @@ def _waiting(buckets: Iterable[Bucket], lasted: Lasted) -> dict[str, _Sum]:
     for bucket in looked_at:
         plan, count = bucket.plan, len(bucket.tickets) * scale / len(bucket.plan.amounts)
         declared = plan.expected.total_seconds() if plan.expected is not None else None
-        for environment, amounts in plan.amounts.items():
+        for place, amounts in plan.amounts.items():
+            environment = environment_of(place)
             seconds = medians.get((environment, plan.queue), declared)
             sums.setdefault(environment, _Sum()).add(amounts, plan.priority, count, seconds)
     return sums

@@ -108,7 +108,9 @@ class Price(NamedTuple):
 class Candidate:
     """One contract version of one environment, ready to be judged.
 
-    `held` are its classes that get no new work; `open` is what is proven of all others.
+    `held` are its classes that get no new work; `open` is what is proven of all others. `served_by` is the one class
+    by which a request for accelerators is looked at here; empty: by the best. `place` is what it is ranked and admitted
+    under: the environment, with that class.
     """
 
     contract: Contract
@@ -128,6 +130,8 @@ class Candidate:
     prices: Mapping[str, Price] = field(default_factory=dict)
     states_speed: bool = False  # of any class
     host_prices: tuple[Price, ...] | None = None  # of classes of processors, cheapest first; None: one is not stated
+    served_by: str = ""
+    place: str = ""
 
     @property
     def environment(self) -> str:
@@ -169,7 +173,23 @@ def build_candidate(
         prices=prices,
         states_speed=any(offer.speed for offer in contract.classes.values()),
         host_prices=_host_prices(contract, prices),
+        place=contract.environment,
     )
+
+
+def place_name(environment: str, served_by: str) -> str:
+    """Name a place: an environment, as served by one class. Neither name holds a slash."""
+    return f"{environment}/{served_by}" if served_by else environment
+
+
+def environment_of(place: str) -> str:
+    """Return the environment of a place."""
+    return place.partition("/")[0]
+
+
+def class_of(place: str) -> str:
+    """Return the class of a place; empty where it is the one that serves anyway."""
+    return place.partition("/")[2]
 
 
 def _prices(contract: Contract) -> dict[str, Price]:

@@ -249,8 +249,11 @@ def _variants(image: _Image | None) -> tuple[tuple[str, str], ...]:
     return tuple(sorted({(variant.architecture, variant.accelerator) for variant in image.variants.values()}))
 
 
+_NO_ACCELERATOR = _Accelerator()
+
+
 def _accelerator(asked: _Accelerator | None) -> AcceleratorNeed | None:
-    if asked is None or not (asked.name or asked.exception):
+    if asked is None or asked == _NO_ACCELERATOR:
         return None
     return AcceleratorNeed(
         name=asked.name,

@@ -27,7 +27,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     """One decision: these operations go to this environment by this route, because of this ranking.
 
     `override`: a person named the environment. `full` are better or equal environments that had no room. `inputs` names
-    the version of everything that was read; `id` is a hash of all but the time.
+    the version of everything that was read; `id` is a hash of all but the time. `served_by` is the accelerator class
+    that was chosen where several could serve.
     """
 
     id: str
@@ -40,6 +41,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     full: tuple[str, ...] = ()
     inputs: Mapping[str, str] = {}
     override: EmergencyOverride | None = None
+    served_by: str = ""
 
 
 def make_record(
@@ -56,9 +58,21 @@ def make_record(
     content: tuple[object, ...] = (assessment, policy, ranking.id, choice.environment, choice.route, choice.full)
     if override is not None:
         content = (*content, override)
+    if choice.served_by:
+        content = (*content, choice.served_by)
     digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:32]
     return DecisionRecord(
-        digest, assessment, at, policy, ranking, choice.environment, choice.route, choice.full, inputs, override
+        digest,
+        assessment,
+        at,
+        policy,
+        ranking,
+        choice.environment,
+        choice.route,
+        choice.full,
+        inputs,
+        override,
+        choice.served_by,
     )
 
 
@@ -91,13 +105,13 @@ def forced(override: EmergencyOverride) -> Choice | None:
 
 def rescored(ranking: Ranking) -> Ranking:
     """Normalise and weigh the raw measurements of a ranking again."""
-    cards = sorted(ranking.cards, key=lambda card: card.environment)
+    cards = sorted(ranking.cards, key=lambda card: (card.environment, card.alternative))
     columns = list(zip(*[card.measurements for card in cards], strict=True))
     return score(
         {column[0].preference: [_raw(measured) for measured in column] for column in columns},
         {column[0].preference: column[0].weight for column in columns},
-        names=[card.environment for card in cards],
-        hopeful=frozenset(card.environment for card in cards if not card.eligible),
+        names=[card.place for card in cards],
+        hopeful=frozenset(card.place for card in cards if not card.eligible),
         overflow_allowed=ranking.overflow_allowed,
         failed_over=ranking.failed_over,
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import CONSTRAINTS, Constraint
+from landbridge.domain.constraints.serving import serving
 from landbridge.domain.requirements import RequirementClass, Requirements
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
 from landbridge.domain.violation import Violation, Violations
@@ -34,7 +35,8 @@ def judge(
             holds = constraint.holds_until(requirements, candidate, now)
             if holds is not None and (until is None or holds < until):
                 until = holds
-    return EligibilityVerdict(candidate.environment, candidate.contract_version, tuple(violations), until)
+    classes = () if violations else serving(requirements, candidate, now)
+    return EligibilityVerdict(candidate.environment, candidate.contract_version, tuple(violations), until, classes)
 
 
 def judge_all(
@@ -52,8 +54,15 @@ def judge_all(
                 until = untils[place]
                 if holds is not None and (until is None or holds < until):
                     untils[place] = holds
+    needs = requirements.accelerator is not None
     return [
-        EligibilityVerdict(candidate.contract.environment, candidate.contract.version, broken, until)
+        EligibilityVerdict(
+            candidate.contract.environment,
+            candidate.contract.version,
+            broken,
+            until,
+            serving(requirements, candidate, now) if needs and not broken else (),
+        )
         for candidate, broken, until in zip(candidates, violations, untils, strict=True)
     ]
 

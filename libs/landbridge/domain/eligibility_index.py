@@ -15,9 +15,9 @@ from landbridge.domain.constraints import GROUPS, Constraint
 from landbridge.domain.constraints.operator_rules import NAME as OPERATOR_RULES
 from landbridge.domain.constraints.operator_rules import OneRule
 from landbridge.domain.eligibility import NO_INPUTS, combine
-from landbridge.domain.requirements import RequirementClass
+from landbridge.domain.requirements import RequirementClass, Requirements
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
-from landbridge.domain.verdict_columns import NEVER, Board, Column, Group, Merged
+from landbridge.domain.verdict_columns import NEVER, Board, Column, Group, Merged, Served
 
 MOST_CLASSES: Final = 20_000
 MOST_QUESTIONS: Final = 100_000
@@ -26,22 +26,25 @@ _EVERYTHING: Final = frozenset(Source)
 
 
 class _Class:
-    """One requirement class: its merged column, and the assessment made of it."""
+    """One requirement class: its merged column, which classes serve it, and the assessment made of both."""
 
-    __slots__ = ("assessment", "column", "layout", "verdicts")
+    __slots__ = ("assessment", "column", "layout", "served", "verdicts")
 
-    def __init__(self, column: Merged) -> None:
+    def __init__(self, column: Merged, served: Served | None) -> None:
         self.column = column
         self.verdicts: tuple[EligibilityVerdict, ...] = ()
+        self.served = served
         self.assessment: Assessment | None = None
         self.layout = -1
 
     def refresh(self, board: Board, now: datetime) -> None:
         """Bring the verdicts up to date."""
         places = self.column.refresh(board, now)
+        if self.served is not None:
+            self.served.refresh(board, now)  # nowhere else than in those places: constraints read all that it reads
         if self.layout != board.layout:
             self.layout = board.layout
-            if len(board.environments) == len(board.candidates):
+            if len(board.environments) == len(board.candidates) and self.served is None:
                 self.verdicts = self._single(board)
             else:
                 self.verdicts = tuple([self._verdict(board, places_of) for _, places_of in board.environments])
@@ -59,12 +62,17 @@ class _Class:
 
     def _verdict(self, board: Board, places: tuple[int, ...]) -> EligibilityVerdict:
         violations, untils, candidates = self.column.violations, self.column.untils, board.candidates
+        classes = self.served.classes if self.served is not None else None
         made = []
         for place in places:
-            contract, until = candidates[place].contract, untils[place]
+            contract, found, until = candidates[place].contract, violations[place], untils[place]
             made.append(
                 EligibilityVerdict(
-                    contract.environment, contract.version, violations[place], until if until is not NEVER else None
+                    contract.environment,
+                    contract.version,
+                    found,
+                    until if until is not NEVER else None,
+                    classes[place] if classes is not None and not found else (),
                 )
             )
         return made[0] if len(made) == 1 else combine(made)
@@ -81,6 +89,7 @@ class EligibilityIndex:
         self._places: dict[str, tuple[int, ...]] = {}
         self._classes: dict[str, _Class] = {}
         self._leads: dict[tuple[Column, ...], Merged] = {}
+        self._served: dict[tuple[object, ...], Served] = {}
         self._most_classes = most_classes
         self._rules: dict[str, tuple[OperatorRule, ...]] = {}  # by environment
 
@@ -134,7 +143,8 @@ class EligibilityIndex:
             self._forget()
         requirements = requirement_class.requirements
         columns = tuple([group.column(requirements) for group in self._groups])
-        known = self._classes[requirement_class.key] = _Class(Merged(self._led(columns), _EVERYTHING))
+        merged = Merged(self._led(columns), _EVERYTHING)
+        known = self._classes[requirement_class.key] = _Class(merged, self._serving(requirements))
         return known
 
     def _full(self) -> bool:
@@ -148,6 +158,14 @@ class EligibilityIndex:
         if known is None:
             known = self._leads[lead] = Merged(lead, _EVERYTHING)
         return (known, *columns[_LEADING:])
+
+    def _serving(self, requirements: Requirements) -> Served | None:
+        """Return the column of the classes that can serve, shared by all that ask for the same accelerators."""
+        if requirements.accelerator is None:
+            return None
+        variants = requirements.image_variants
+        asked = (requirements.accelerator, requirements.replicas, variants, requirements.command if variants else False)
+        return self._served.setdefault(asked, Served(requirements))
 
     def _follow_rules(self, name: str, candidates: Sequence[Candidate]) -> None:
         """Keep track of operators' rules: each is a question of its own, and reads no more than it says."""
@@ -167,6 +185,7 @@ class EligibilityIndex:
         self._leads.clear()
         for group in self._groups:
             group.forget()
+        self._served.clear()
 
 
 def _with_rules(group: Sequence[Constraint], rules: Sequence[Constraint]) -> list[Constraint]:
@@ -175,4 +194,4 @@ def _with_rules(group: Sequence[Constraint], rules: Sequence[Constraint]) -> lis
 
 
 def _told(verdicts: tuple[EligibilityVerdict, ...]) -> list[tuple[object, ...]]:
-    return [(verdict.environment, verdict.contract_version, verdict.violations) for verdict in verdicts]
+    return [(each.environment, each.contract_version, each.violations, each.classes) for each in verdicts]

@@ -15,6 +15,7 @@ SOURCE = "source"
 INPUTS = "inputs"
 OUTPUTS = "outputs"
 ENVIRONMENT_SETTINGS = "environment-settings"
+ASSIGNED_CLASS = "assigned-class"  # accelerators are of the class that an offer names, not the operation
 _DISCONNECTION = "disconnection."
 _TYPE = "type."
 
@@ -37,6 +38,7 @@ PROCESS_FEATURES = (
     type_feature("job"),
     *(disconnection_feature(policy) for policy in DISCONNECTION_POLICIES),
     ACCEPTANCE,
+    ASSIGNED_CLASS,
     CHECKPOINTS,
     ENVIRONMENT_SETTINGS,
     INPUTS,

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from landbridge.domain.admission import Admission, Admitted
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.ledger import Charge, Ledger
 from landbridge.domain.limits import Limits
 from landbridge.domain.queues import Plan, Wait
@@ -48,10 +49,14 @@ class Forecast(NamedTuple):
     low_s: float | None = None
     middle_s: float | None = None
     high_s: float | None = None
-    environment: str = ""
     seen: int = 0
     declared: int = 0
     unknown: int = 0
+    place: str = ""
+
+    @property
+    def environment(self) -> str:
+        return environment_of(self.place)
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ def forecast(taken: Snapshot, lasted: Lasted, now: datetime) -> Forecast:
     """Run ahead three times; return when the operation would be admitted, and where in the middling case."""
     first = _run(taken, lasted, now, 1, ends=0)
     if first.admitted is not None:
-        return Forecast(first, 0.0, 0.0, 0.0, first.admitted.choice.environment)
+        return Forecast(first, 0.0, 0.0, 0.0, place=first.admitted.choice.place)
     runs = [_run(taken, lasted, now, case) for case in range(len(QUANTILES))]
     low, middling, high = [(run.at - now).total_seconds() if run.at is not None else None for run in runs]
     middle = runs[1].admitted
@@ -119,7 +124,7 @@ def forecast(taken: Snapshot, lasted: Lasted, now: datetime) -> Forecast:
         low,
         middling,
         high,
-        environment=middle.choice.environment if middle is not None else "",
+        place=middle.choice.place if middle is not None else "",
         **_sources(taken.charges, lasted),
     )
 

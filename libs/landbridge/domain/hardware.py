@@ -1,15 +1,18 @@
-"""Which of an environment's accelerator classes serves a request for a capability class, and what speaks against each.
+"""Which of an environment's accelerator classes could serve a request, and what speaks against each by its attributes.
 
 A class is served under its own name, or by any other whose attributes fulfil everything that the catalogue's class
-guarantees. Placement, prices and quota all follow the class that is matched here.
+guarantees; a request without a class, by all that have the attributes. Several are alternatives: which of them can
+serve now is for `constraints.serving`, which of those does is for ranking and admission.
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from landbridge.domain.candidate import Candidate
+from landbridge.domain.candidate import Candidate, place_name
 from landbridge.domain.catalogue import CapabilityClass
 from landbridge.domain.contract import OfferedClass
-from landbridge.domain.requirements import AcceleratorNeed
+from landbridge.domain.requirements import AcceleratorNeed, Requirements
 from landbridge.domain.units import format_bytes
 from landbridge.domain.version_range import within
 
@@ -29,12 +32,22 @@ class Match(NamedTuple):
     mismatches: tuple[Mismatch, ...]
 
 
+class Fit(NamedTuple):
+    """A class that is in question for a request, with the attributes that do not fit."""
+
+    offer: OfferedClass
+    mismatches: tuple[Mismatch, ...]
+
+
 def match_accelerator(need: AcceleratorNeed, candidate: Candidate) -> Match:
-    """Return the best class for the request: its own name first, then the smallest that fulfils the guarantees."""
-    document = candidate.catalogue.classes.get(need.name)
+    """Return the best class for the request: its own name first, then the smallest that fulfils the guarantees.
+
+    Of a candidate that is looked at for one class, that one.
+    """
+    if candidate.served_by:
+        return Match(candidate.contract.classes[candidate.served_by], ())
     best: Match | None = None
-    for offer in _possible(need, document, candidate):
-        mismatches = _mismatches(need, document, offer)
+    for offer, mismatches in fits(need, candidate):
         if not mismatches:
             return Match(offer, ())
         if best is None or len(mismatches) < len(best.mismatches):
@@ -42,8 +55,48 @@ def match_accelerator(need: AcceleratorNeed, candidate: Candidate) -> Match:
     return best or Match(None, ())
 
 
+def alternatives(need: AcceleratorNeed | None, candidate: Candidate, classes: Sequence[str]) -> list[Candidate]:
+    """Return the candidate once for each of the classes that can serve a request, in their order.
+
+    It stays as it is where no class is named, and where the only one is the best anyway.
+    """
+    offered = [name for name in classes if name in candidate.contract.classes]
+    if need is None or not offered:
+        return [candidate]
+    if len(offered) == 1:
+        best = match_accelerator(need, candidate).offer
+        if best is not None and best.name == offered[0]:
+            return [candidate]
+    environment = candidate.environment
+    return [replace(candidate, served_by=name, place=place_name(environment, name)) for name in offered]
+
+
+def image_variant_for(served_by: str, requirements: Requirements, candidate: Candidate) -> bool:
+    """Tell whether an image that can only start by a variant has one for a class, or for the one that is asked for."""
+    variants, need = requirements.image_variants, requirements.accelerator
+    runtime = candidate.contract.runtime
+    if not variants or (requirements.command and runtime.executor == "process"):
+        return True
+    classes = ("", served_by, need.name if need is not None else "")
+    return any(
+        accelerator in classes and (not architecture or architecture in runtime.architectures)
+        for architecture, accelerator in variants
+    )
+
+
+def fits(need: AcceleratorNeed, candidate: Candidate) -> Iterator[Fit]:
+    """Yield all classes in question, the one to prefer first, each with what does not fit."""
+    documents = candidate.catalogue.classes
+    for offer in _possible(need, documents.get(need.name), candidate):
+        # A class that is taken for another one, or for a product, has to state by itself what it is taken for.
+        guaranteed = documents.get(offer.name) if need.name == offer.name or need.by_attributes else None
+        yield Fit(offer, _mismatches(need, guaranteed, offer))
+
+
 def _possible(need: AcceleratorNeed, document: CapabilityClass | None, candidate: Candidate) -> list[OfferedClass]:
     offers = [offer for offer in candidate.contract.classes.values() if offer.is_accelerator]
+    if need.by_attributes:
+        return sorted(offers, key=lambda offer: (offer.memory or 0, offer.name))
     if not need.name:  # an exact product, whatever class it is offered under
         return sorted(offers, key=lambda offer: (offer.product.lower() != need.product.lower(), offer.name))
     own = [offer for offer in offers if offer.name == need.name]
@@ -71,9 +124,8 @@ def fulfils(offer: OfferedClass, document: CapabilityClass, candidate: Candidate
     )
 
 
-def _mismatches(need: AcceleratorNeed, document: CapabilityClass | None, offer: OfferedClass) -> tuple[Mismatch, ...]:
+def _mismatches(need: AcceleratorNeed, guaranteed: CapabilityClass | None, offer: OfferedClass) -> tuple[Mismatch, ...]:
     """Compare the request with what the offer states; where it states nothing, with what its class guarantees."""
-    guaranteed = document if document is not None and document.name == offer.name else None
     found: list[Mismatch] = []
     memory = offer.memory if offer.memory is not None else guaranteed.memory if guaranteed else None
     if guaranteed and offer.memory is not None and guaranteed.memory and offer.memory < guaranteed.memory:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.ledger import Charge, Ledger, Limit, Scope, ScopeKind, Usage
 from landbridge.domain.limits import Limits
 from landbridge.domain.promises import Promises
@@ -54,10 +55,10 @@ class Keeper:
         for limit in self._reservations.drop(key):
             self._sleepers.wake_on(limit)
 
-    def keep(self, bucket: Bucket, ticket: Ticket, environment: str, limit: Limit, now: datetime) -> None:
+    def keep(self, bucket: Bucket, ticket: Ticket, place: str, limit: Limit, now: datetime) -> None:
         """Have what is released kept for a bucket: after enough patience, or at once from work that must borrow.
 
-        `environment` empty: it is held back wherever it might go.
+        `place` empty: it is held back wherever it might go.
         """
         patient_until = ticket.since + self._patience
         impatient = patient_until <= now
@@ -66,24 +67,24 @@ class Keeper:
             if limit.scope is not ScopeKind.QUEUE or not self._is_owed(bucket.plan):
                 self.drop(bucket.key)
                 return
-        charge = bucket.plan.charge(ticket, environment, now)
+        charge = bucket.plan.charge(ticket, place, now)
         mine = self._turn(bucket, now)
         scopes = limited_scopes(charge, self._ledger, self._limits)
         wanted = [scope for scope in scopes if self._gives_way(scope, bucket.key, mine, now)]
         self._reservations.keep(bucket.key, Kept(charge, from_borrowers=not impatient), wanted)
 
-    def kept_from(self, bucket: Bucket, environment: str, usage: Usage, now: datetime) -> Limit | None:
+    def kept_from(self, bucket: Bucket, place: str, usage: Usage, now: datetime) -> Limit | None:
         """Return a limit under which room is kept for one that goes before a bucket; None if it may go on.
 
-        `environment` empty: wherever it might go.
+        `place` empty: wherever it might go.
         """
         if not self._reservations:
             return None
         promised = self._promises.promised.get(bucket.key)
-        if promised is not None and environment in ("", promised.environment):
+        if promised is not None and environment_of(place) in ("", promised.environment):
             return None  # room was made for it, and whoever has room kept waits for that as well
         plan = bucket.plan
-        charge = plan.charge(bucket.tickets.first, environment, now)
+        charge = plan.charge(bucket.tickets.first, place, now)
         mine = self._turn(bucket, now)
         for scope, holder in self._reservations.holders(charge):
             kept = self._reservations.kept_for(holder)

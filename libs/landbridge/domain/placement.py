@@ -1,7 +1,8 @@
 """Where an operation should run, among the places where it may: measured, weighed, recorded, and computable again.
 
 `rank` measures and orders environments for one requirement class; `choose` picks for one operation, given which
-environments are full. Both are pure, and `Ranking` holds all that `choose` reads, so a stored ranking replays.
+environments are full. Both are pure, and `Ranking` holds all that `choose` reads, so a stored ranking replays. Where
+several accelerator classes of an environment could serve, each is an alternative with a name of its own: a place.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from landbridge.domain.candidate import Candidate
+from landbridge.domain.candidate import Candidate, class_of, environment_of, place_name
 from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.weighing import common_unit, normalise, weighted
@@ -44,12 +45,21 @@ class Measured(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defau
 
 
 class ScoreCard(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """All scores of one environment. One that is not eligible for now was measured to tell what it would have been."""
+    """All scores of one environment. One that is not eligible for now was measured to tell what it would have been.
+
+    Where several classes could serve, of one alternative: `served_by` is its class, `alternative` its number from 0.
+    """
 
     environment: str
     total: float
     measurements: tuple[Measured, ...]
     eligible: bool = True
+    served_by: str = ""
+    alternative: int = 0
+
+    @property
+    def place(self) -> str:
+        return place_name(self.environment, self.served_by)
 
 
 class Ranking(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -66,11 +76,19 @@ class Ranking(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
 
 
 class Choice(NamedTuple):
-    """The pick for one operation. `full` are the better or equal ones that had no room, in the order tried."""
+    """The pick for one operation. `full` are the better or equal places that had no room, in the order tried.
+
+    `served_by` is the class of the place; empty where it is the one that serves anyway.
+    """
 
     environment: str
     route: Route
     full: tuple[str, ...]
+    served_by: str = ""
+
+    @property
+    def place(self) -> str:
+        return place_name(self.environment, self.served_by)
 
 
 # -- ranking -----------------------------------------------------------------------------------------------------------
@@ -111,14 +129,29 @@ def _other_unit(preference: str, value: float, own: str, source: str, unit: str,
 def make_cards(
     names: Sequence[str], columns: Sequence[Column], *, hopeful: Container[str] = ()
 ) -> tuple[ScoreCard, ...]:
-    """Weigh columns; return score cards, best first. `names` are in order; `hopeful` are not eligible for now."""
+    """Weigh columns; return score cards, best first. `names` of places are in order; `hopeful` are not eligible."""
     if not names:
         return ()
     totals = weighted([c.scores for c in columns], [c.weight for c in columns])
     rows = list(zip(*[c.measured for c in columns], strict=True))
     # Equals keep their order, which is that of their names, also where the order is reversed.
     places = sorted(range(len(names)), key=totals.__getitem__, reverse=True)
-    return tuple([ScoreCard(names[at], totals[at], rows[at], names[at] not in hopeful) for at in places])
+    cards = [ScoreCard(names[at], totals[at], rows[at], names[at] not in hopeful) for at in places]
+    return tuple(_taken_apart(names, cards) if "/" in "".join(names) else cards)
+
+
+def _taken_apart(names: Sequence[str], cards: Sequence[ScoreCard]) -> list[ScoreCard]:
+    """Take places that are alternatives of one environment apart, and number them in the order of their names."""
+    numbers: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    for name in names:
+        environment = environment_of(name)
+        numbers[name] = seen[environment] = seen.get(environment, -1) + 1
+    return [
+        ScoreCard(environment_of(n), card.total, card.measurements, card.eligible, class_of(n), numbers[n])
+        for card in cards
+        for n in (card.environment,)
+    ]
 
 
 def ranking_of(
@@ -164,7 +197,7 @@ def rank(
     overflow_allowed: bool = True,
 ) -> Ranking:
     """Measure and order environments for one class. `hopeful` ones take part in the order but are never chosen."""
-    candidates = sorted([*eligible, *hopeful], key=lambda candidate: candidate.environment)
+    candidates = sorted([*eligible, *hopeful], key=lambda candidate: candidate.environment)  # alternatives as given
     seen = observed or {}
     measurements = {}
     for preference in PREFERENCES:
@@ -175,7 +208,7 @@ def rank(
     return score(
         measurements,
         weights,
-        names=[candidate.environment for candidate in candidates],
+        names=[candidate.place for candidate in candidates],
         hopeful=frozenset(candidate.environment for candidate in hopeful),
         overflow_allowed=overflow_allowed,
         failed_over=requirements.failed_over,
@@ -186,7 +219,7 @@ def rank(
 
 
 class Order(NamedTuple):
-    """A ranking made ready for many choices: eligible environments in groups of equals, best first."""
+    """A ranking made ready for many choices: eligible places in groups of equals, best first."""
 
     ranking: Ranking
     groups: tuple[tuple[float, tuple[str, ...]], ...]
@@ -204,7 +237,7 @@ def order(ranking: Ranking) -> Order:
             groups.append((reached, tuple(members)))
             members = []
         reached = card.total
-        members.append(card.environment)
+        members.append(card.place if card.served_by else card.environment)
     if members:
         groups.append((reached, tuple(members)))
     return Order(ranking, tuple(groups))
@@ -213,21 +246,24 @@ def order(ranking: Ranking) -> Order:
 def choose(
     order: Order, operation: str, full: Container[str], *, previous: str = "", overflow: bool = True
 ) -> Choice | None:
-    """Pick the best environment with room for one operation; None if there is none.
+    """Pick the best place with room for one operation; None if there is none.
 
-    `previous` is where its last attempt was placed. `overflow` False holds it for the best ones a while longer.
+    `full` says of places whether they have none. `previous` is where its last attempt was placed. `overflow` False
+    holds it for the best ones a while longer.
     """
     tried: list[str] = []
     for reached, group in _in_question(order, overflow=overflow):
         for name in _shuffled(group, operation) if len(group) > 1 else group:
             if name not in full:
-                return Choice(name, _route(order.ranking, reached, name, previous), tuple(tried))
+                environment = environment_of(name)
+                route = _route(order.ranking, reached, environment, previous)
+                return Choice(environment, route, tuple(tried), class_of(name))
             tried.append(name)
     return None
 
 
 def groups_in_question(order: Order, *, overflow: bool = True) -> list[str]:
-    """Return the environments that `choose` would look at if none had room, better groups first."""
+    """Return the places that `choose` would look at if none had room, better groups first."""
     return [name for _, group in _in_question(order, overflow=overflow) for name in group]
 
 
@@ -244,9 +280,13 @@ _environment_bits = lru_cache(maxsize=16384)(_bits)
 
 
 def _shuffled(group: Sequence[str], operation: str) -> list[str]:
-    """Order equals by a hash of both ids: as good as drawn, and the same on every machine."""
+    """Order equals by a hash of both ids: as good as drawn, and the same on every machine.
+
+    Alternatives of one environment stay in their order.
+    """
     bits = _bits(operation)
-    return sorted(group, key=lambda name: (_mix(bits ^ _environment_bits(name)), name))
+    hashed = [(_mix(bits ^ _environment_bits(environment := environment_of(name))), environment) for name in group]
+    return [group[at] for at in sorted(range(len(group)), key=hashed.__getitem__)]
 
 
 def _mix(bits: int) -> int:

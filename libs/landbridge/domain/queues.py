@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.catalogue import Reclaim
 from landbridge.domain.contract import RUNNING, format_quantity
 from landbridge.domain.ledger import Amounts, Charge, Limit, ScopeKind, Usage
@@ -38,11 +39,12 @@ class WaitReason(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """All that admission must know about a class. Amounts differ by environment where classes serve each other.
+    """All that admission must know about a class. Amounts are by place: they differ where classes serve each other.
 
-    `valid_until` is by environment; a verdict that has run out is renewed before it is used. `order` None: none is
-    eligible now, and `nobody` says why. `policy` names whose weights it was ordered by, with versions. `expected` is
-    how long an attempt is expected to take, `longest` after which time it has surely ended; None: not known.
+    `serves` names the accelerator class of every place. `valid_until` is by environment; a verdict that has run out is
+    renewed before it is used. `order` None: none is eligible now, and `nobody` says why. `policy` names whose weights
+    it was ordered by, with versions. `expected` is how long an attempt is expected to take, `longest` after which time
+    it has surely ended; None: not known.
     """
 
     queue: str
@@ -62,26 +64,35 @@ class Plan:
     expected: timedelta | None = None
     longest: timedelta | None = None
     component: str = ""
+    serves: Mapping[str, str] = field(default_factory=dict)
 
     def priority_at(self, waited: timedelta) -> int:
         """Return the priority after a time of waiting."""
         return self.priority + (waited // self.ageing if self.ageing and waited > _NO_AGEING else 0)
 
-    def charge(self, ticket: Ticket, environment: str, now: datetime, *, borrowed: bool = False) -> Charge:
-        """Return what an operation of this class would hold; without an environment, what it takes in all of them."""
+    def charge(self, ticket: Ticket, place: str, now: datetime, *, borrowed: bool = False) -> Charge:
+        """Return what an operation of this class would hold; without a place, what it takes in all of them."""
         return Charge(
             ticket.operation,
             ticket.round,
-            environment,
+            environment_of(place),
             self.queue,
             self.project,
-            self.amounts[environment] if environment else self.common,
+            self.amounts[place] if place else self.common,
             priority=self.priority,
             borrowed=borrowed,
             evictable=self.evictable,
             at=now,
             ends=now + self.expected if self.expected is not None else None,
             component=self.component,
+        )
+
+    def takes(self, charge: Charge) -> bool:
+        """Tell whether an operation of this class takes just that in one of the places of a charge's environment."""
+        return any(
+            taken == charge.amounts
+            for place, taken in self.amounts.items()
+            if environment_of(place) == charge.environment
         )
 
     @cached_property
@@ -124,7 +135,7 @@ class Bucket:
         self.key = key
         self.plan = plan
         self.tickets = Tickets()
-        self.full: dict[str, Limit | None] = {}  # environments found without room in this pass; None: verdict ran out
+        self.full: dict[str, Limit | None] = {}  # places found without room in this pass; None: verdict ran out
         self.wait: Wait | None = None
 
 

@@ -76,7 +76,7 @@ class RankingCache:
     ) -> Order:
         """Return what `rank` returns for the same arguments, made ready for choosing."""
         candidates = sorted([*eligible, *hopeful], key=_name)
-        names = tuple([candidate.contract.environment for candidate in candidates])
+        names = tuple([candidate.place for candidate in candidates])
         away = frozenset(candidate.environment for candidate in hopeful)
         requirements = requirement_class.requirements
         still, seen = self._places.of(candidates, self._observed)

@@ -35,7 +35,8 @@ class _Kept(NamedTuple):
 class Places:
     """The newest places of each environment: one for preferences that do not observe, one for those that do.
 
-    Two contract versions of an environment may be ranked in turn, for one operation and another: each has its own.
+    Two contract versions of an environment may be ranked in turn, for one operation and another: each has its own, and
+    so has each accelerator class where several could serve.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class Places:
             contract = candidate.contract
             name = contract.environment
             sight = observed.get(name, NOTHING_OBSERVED)
-            kept = self._kept.get((name, contract.version))
+            kept = self._kept.get((candidate.place, contract.version))
             if (
                 kept is None
                 or kept.contract is not contract
@@ -71,5 +72,5 @@ class Places:
             made = _Kept(contract, catalogue, sight, still, Place(candidate, sight, _OBSERVING))
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
-        self._kept[contract.environment, contract.version] = made
+        self._kept[candidate.place, contract.version] = made
         return made

@@ -40,7 +40,10 @@ class ConnectionNeed(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
 
 class AcceleratorNeed(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Accelerators of one capability class for each replica. `memory` is bytes of each device."""
+    """Accelerators for each replica: of a capability class, of one product, or of any class with these attributes.
+
+    `memory` is bytes of each device.
+    """
 
     name: str
     count: int = 1
@@ -50,6 +53,18 @@ class AcceleratorNeed(msgspec.Struct, frozen=True, gc=False, rename="camel", omi
     partition: str = ""
     interruptible: str = "forbid"
     product: str = ""
+
+    @property
+    def by_attributes(self) -> bool:
+        """Whether no class and no product is named: any that has the attributes will do."""
+        return not self.name and not self.product
+
+    @property
+    def told(self) -> str:
+        """The request in words, without its count."""
+        if self.name:
+            return f"class {self.name}"
+        return f"product {self.product}" if self.product else "any class with the attributes asked for"
 
 
 class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -1,8 +1,9 @@
-"""Which environments have room for an operation, as `choose` asks it: full ones are found once a pass."""
+"""Which places have room for an operation, as `choose` asks it: full ones are found once a pass."""
 
 from datetime import datetime
 from typing import Protocol
 
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.keeper import Keeper
 from landbridge.domain.ledger import Limit, Usage
 from landbridge.domain.limits import Limits
@@ -16,7 +17,7 @@ class Revalidate(Protocol):
 
 
 class Room:
-    """Tells `choose` which environments are full for a bucket, and remembers why: a pass gives nothing back.
+    """Tells `choose` which places are full for a bucket, and remembers why: a pass gives nothing back.
 
     `usage` is what the bucket must fit in beside.
     """
@@ -33,8 +34,8 @@ class Room:
         self._revalidate = revalidate
         self._now = now
 
-    def __contains__(self, environment: object) -> bool:
-        name = str(environment)
+    def __contains__(self, place: object) -> bool:
+        name = str(place)
         full = self._bucket.full
         if name in full:
             return True
@@ -47,17 +48,17 @@ class Room:
         full[name] = limit
         return True
 
-    def _lacks(self, environment: str) -> Limit | None:
+    def _lacks(self, place: str) -> Limit | None:
         plan, limits, usage = self._bucket.plan, self._limits, self._usage
-        amounts = plan.amounts[environment]
-        limit = limits.full(usage, environment, amounts)
+        amounts = plan.amounts[place]
+        limit = limits.full(usage, environment_of(place), amounts)
         if limit is None and not plan.alike:
             limit = limits.refused(usage, plan.queue, plan.project, amounts)
-        return limit if limit is not None else self._keeper.kept_from(self._bucket, environment, usage, self._now)
+        return limit if limit is not None else self._keeper.kept_from(self._bucket, place, usage, self._now)
 
-    def verdict_holds(self, environment: str) -> bool:
-        """Tell whether the verdict about an environment still holds; one that has run out is renewed."""
-        plan = self._bucket.plan
+    def verdict_holds(self, place: str) -> bool:
+        """Tell whether the verdict about a place's environment still holds; one that has run out is renewed."""
+        plan, environment = self._bucket.plan, environment_of(place)
         until = plan.valid_until.get(environment)
         if until is None or until > self._now:
             return True

@@ -55,11 +55,11 @@ class RoomMaker:
             if promised.operation == ticket.operation and _fits(promised, planned, limits):
                 return True
             self.take_back(key)
-        for environment in groups_in_question(plan.order, overflow=overflow):
-            kept = self._keeper.kept_from(bucket, environment, planned, now)
-            if kept is not None or not verdict_holds(environment):
+        for place in groups_in_question(plan.order, overflow=overflow):
+            kept = self._keeper.kept_from(bucket, place, planned, now)
+            if kept is not None or not verdict_holds(place):
                 continue
-            wanted = plan.charge(ticket, environment, now)
+            wanted = plan.charge(ticket, place, now)
             made = make_room(wanted, means, self._ledger, limits, planned, self._promises.leaving)
             if made is not None:
                 self._promises.promise(key, made.charge, made.leaving)

@@ -23,13 +23,15 @@ class EligibilityVerdict(msgspec.Struct, frozen=True, gc=False):
     """Whether one environment may run one class of operations, with everything that stands against it.
 
     `valid_until` is when a rule may answer differently although no input changes (evidence expires, a deadline comes
-    too close, a maintenance window opens or ends); None means never.
+    too close, a maintenance window opens or ends); None means never. `classes` are the accelerator classes by which it
+    may be run there, the one to prefer first; none if it asks for no accelerators, or may not be run.
     """
 
     environment: str
     contract_version: int
     violations: tuple[Violation, ...]
     valid_until: datetime | None
+    classes: tuple[str, ...] = ()
 
     @property
     def is_eligible(self) -> bool:
@@ -85,6 +87,11 @@ def _distance(verdict: EligibilityVerdict) -> tuple[int, int, str]:
 
 def assessment_id(requirement_class: str, verdicts: tuple[EligibilityVerdict, ...]) -> str:
     """Return the content address: equal for equal verdicts, whenever and from whichever inputs they were derived."""
-    content = [(v.environment, v.contract_version, v.violations) for v in verdicts]
+    content = [
+        (v.environment, v.contract_version, v.violations, v.classes)
+        if v.classes
+        else (v.environment, v.contract_version, v.violations)
+        for v in verdicts
+    ]
     digest = hashlib.sha256(msgspec.json.encode((requirement_class, content)))
     return digest.hexdigest()[:32]

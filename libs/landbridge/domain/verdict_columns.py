@@ -13,6 +13,7 @@ from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints import Constraint
+from landbridge.domain.constraints.serving import serving, serving_until
 from landbridge.domain.requirements import Requirements, field_reader
 from landbridge.domain.violation import Violations
 
@@ -149,6 +150,31 @@ class Question(Column):
 
     def _soonest(self) -> datetime:
         return super()._soonest() if self._constraint.timed else NEVER
+
+
+class Served(Column):
+    """Which classes can serve one request for accelerators. What stands against the others is for constraints."""
+
+    __slots__ = ("_requirements", "classes")
+
+    def __init__(self, requirements: Requirements) -> None:
+        super().__init__(frozenset(Source))
+        self._requirements = requirements
+        self.classes: list[tuple[str, ...]] = []
+
+    def _answer_some(self, board: Board, places: Sequence[int], now: datetime) -> None:
+        self.untils = list(self.untils)
+        for place in places:
+            self._answer(place, board.candidates[place], now)
+
+    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
+        self.classes[place] = serving(self._requirements, candidate, now)
+        self.untils[place] = serving_until(self._requirements, candidate, now) or NEVER
+
+    def _answer_all(self, board: Board, now: datetime) -> None:
+        asked, candidates = self._requirements, board.candidates
+        self.classes = [serving(asked, candidate, now) for candidate in candidates]
+        self.untils = [serving_until(asked, candidate, now) or NEVER for candidate in candidates]
 
 
 class Merged(Column):

@@ -45,6 +45,8 @@ class Offer(Closed):
     resume_from: str = ""
     # When the offer lapses if it is not claimed.
     claim_by: Moment | None = None
+    # The class of its accelerators, where it is another one than the specification names.
+    accelerator_class: str = ""
 
 
 class Offers(Closed):

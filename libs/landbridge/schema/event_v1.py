@@ -454,6 +454,9 @@ class EnvironmentVerdict(Message):
     valid_until: Moment | None = None
     # Everything that stands against it.
     violations: tuple[Violation, ...] = ()
+    # The accelerator classes by which it can be run there, the one to prefer first; none if it asks for no
+    # accelerators.
+    classes: tuple[str, ...] = ()
 
 
 class Assessment(Message):
@@ -534,6 +537,8 @@ class ScoreCard(Message):
     total: float = 0.0
     # Every preference.
     measurements: tuple[Measured, ...] = ()
+    # The accelerator class that was scored, where the environment has several cards; empty where it has one.
+    served_by: str = ""
 
 
 class EmergencyOverride(Message):
@@ -585,6 +590,8 @@ class DecidedOperation(Message):
     contract_version: int = 0
     # Until when the verdict about that environment holds; absent means until something changes.
     valid_until: Moment | None = None
+    # The class of its accelerators there, which may be another than the one it names; empty if it asks for none.
+    served_by: str = ""
 
 
 class OperationsDecided(Message):

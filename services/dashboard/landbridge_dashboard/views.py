@@ -166,8 +166,18 @@ def _verdict(item: Json) -> dict[str, Any]:
         "share": round((score or 0) * 100),
         "violations": [{**each, "tone": _KIND_TONES.get(each["kind"], "")} for each in item.get("violations", ())],
         "change": (item.get("change") or {}).get("text", ""),
+        "classes": _classes(item),
         "measurements": [_measurement(each) for each in item.get("measurements", ())],
     }
+
+
+def _classes(item: Json) -> str:
+    """Return which accelerator class serves it there, and which others could, with their scores."""
+    several = item.get("alternatives") or ()
+    if not several:
+        return f"Accelerators of class {item['servedBy']}." if item.get("servedBy") else ""
+    told = [f"{each['class']}{' (chosen)' if each['chosen'] else ''} {each['score']:.3f}" for each in several]
+    return f"Accelerators of one of several classes, by score: {', '.join(told)}."
 
 
 def _measurement(item: Json) -> dict[str, str]:

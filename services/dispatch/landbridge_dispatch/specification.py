@@ -96,10 +96,11 @@ class Requests(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Accelerator(msgspec.Struct, frozen=True, rename="camel"):
-    """Accelerators of one capability class."""
+    """Accelerators of one capability class. `instead_of` is the one that was named, where another class serves."""
 
     class_: str = msgspec.field(default="", name="class")
     count: int = 1
+    instead_of: str = ""
 
 
 class Resources(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,6 +108,14 @@ class Resources(msgspec.Struct, frozen=True, rename="camel"):
 
     requests: Requests = Requests()
     accelerator: Accelerator | None = None
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What each replica gets, by resource, as quantities; accelerators by their class."""
+        quantities = {"cpu": self.requests.cpu, "memory": self.requests.memory}
+        if self.accelerator is not None and self.accelerator.class_:
+            quantities[self.accelerator.class_] = str(max(1, self.accelerator.count))
+        return {name: quantity for name, quantity in quantities.items() if quantity}
 
 
 class DeclaredDisconnection(msgspec.Struct, frozen=True, rename="camel"):
@@ -197,6 +206,15 @@ class Operation(msgspec.Struct, frozen=True, rename="camel"):
             return self
         spec = msgspec.structs.replace(self.spec, env=variables_in(self.spec.env, here.env))
         return msgspec.structs.replace(self, spec=spec)
+
+    def served_by(self, accelerator_class: str) -> "Operation":
+        """Return the operation with accelerators of the class that was chosen for it; empty: of the one it names."""
+        accelerator = self.spec.resources.accelerator
+        if not accelerator_class or accelerator is None:
+            return self
+        assigned = Accelerator(accelerator_class, accelerator.count, accelerator.class_)
+        resources = msgspec.structs.replace(self.spec.resources, accelerator=assigned)
+        return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, resources=resources))
 
 
 _decoder = msgspec.json.Decoder(Operation)

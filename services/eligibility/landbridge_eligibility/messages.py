@@ -75,6 +75,7 @@ def to_wire(requirement_class: RequirementClass, assessment: domain.Assessment) 
                     )
                     for violation in verdict.violations
                 ),
+                classes=verdict.classes,
             )
             for verdict in assessment.verdicts
         ),

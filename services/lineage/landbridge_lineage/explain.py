@@ -37,7 +37,7 @@ def explanation(
         "nearestMiss": None,
     }
     if assessment is not None:
-        answer["environments"] = _environments(assessment, decision, shown.environment if shown else "")
+        answer["environments"] = _environments(assessment, decision, shown)
         if not assessment.eligible:
             answer["nearestMiss"] = nearest_miss(assessment.environments)
     return answer
@@ -50,6 +50,7 @@ def _decision(decision: Decision | None, shown: Round | None) -> dict[str, Any] 
         "id": decision.id,
         "at": decision.at,
         "environment": shown.environment if shown else "",
+        "servedBy": shown.served_by if shown else "",
         "route": decision.route,
         "policyVersion": decision.policy_version,
         "assessmentId": decision.assessment_id,
@@ -72,32 +73,56 @@ def _assessment(assessment: Assessment | None) -> dict[str, Any] | None:
     }
 
 
-def _environments(assessment: Assessment, decision: Decision | None, chosen: str) -> list[dict[str, Any]]:
+def _environments(assessment: Assessment, decision: Decision | None, shown: Round | None) -> list[dict[str, Any]]:
     """Return every environment: ranked ones in their order, then eligible ones, then the rest, nearest first."""
-    ranked = {card.environment: (place, card) for place, card in enumerate(decision.ranked if decision else (), 1)}
+    ranked: dict[str, list[ScoreCard]] = {}
+    for card in decision.ranked if decision else ():
+        ranked.setdefault(card.environment, []).append(card)
+    places = {environment: place for place, environment in enumerate(ranked, 1)}
     ordered = sorted(
         assessment.environments,
         key=lambda verdict: (
-            ranked[verdict.environment][0] if verdict.environment in ranked else len(ranked) + 1,
+            places.get(verdict.environment, len(places) + 1),
             not verdict.eligible,
             distance(verdict),
         ),
     )
-    return [_environment(verdict, ranked.get(verdict.environment), chosen) for verdict in ordered]
+    return [
+        _environment(verdict, places.get(verdict.environment), ranked.get(verdict.environment, ()), shown)
+        for verdict in ordered
+    ]
 
 
-def _environment(verdict: EnvironmentVerdict, ranked: tuple[int, ScoreCard] | None, chosen: str) -> dict[str, Any]:
-    place, card = ranked or (None, None)
+def _environment(
+    verdict: EnvironmentVerdict, rank: int | None, cards: Sequence[ScoreCard], shown: Round | None
+) -> dict[str, Any]:
+    """Return one environment, scored by the accelerator class that was chosen, else by the best that could serve."""
+    chosen = shown is not None and verdict.environment == shown.environment
+    served_by = shown.served_by if shown is not None and chosen else ""
+    card = next((each for each in cards if each.served_by == served_by), next(iter(cards), None))
     return {
         "environment": verdict.environment,
         "contractVersion": verdict.contract_version,
         "eligible": verdict.eligible,
         "validUntil": verdict.valid_until,
         "violations": [violation(each) for each in verdict.violations],
-        "chosen": verdict.environment == chosen,
-        "rank": place,
+        "chosen": chosen,
+        "rank": rank,
         "score": card.total if card else None,
         "measurements": [measurement(each) for each in card.measurements] if card else [],
+        "classes": list(verdict.classes),
+        "servedBy": served_by or (card.served_by if card else "") or next(iter(verdict.classes), ""),
+        "alternatives": [alternative(each, served_by) for each in cards] if len(cards) > 1 else [],
+    }
+
+
+def alternative(card: ScoreCard, served_by: str) -> dict[str, Any]:
+    """Return one of several accelerator classes that could serve in an environment."""
+    return {
+        "class": card.served_by,
+        "score": card.total,
+        "chosen": card.served_by == served_by,
+        "measurements": [measurement(each) for each in card.measurements],
     }
 
 

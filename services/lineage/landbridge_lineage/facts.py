@@ -159,7 +159,7 @@ def _read_decided(message: Inbound, found: Read) -> None:
     found.decisions[decision.id] = (decision, msgspec.json.encode(decision))
     for each in event.operations:
         _check_id(each.operation)
-        body = msgspec.json.encode({"environment": each.environment})
+        body = msgspec.json.encode({"environment": each.environment, "servedBy": each.served_by})
         found.facts.append(Fact(each.operation, project, DECIDED, each.round, decision.id, "decided", message.id, body))
 
 

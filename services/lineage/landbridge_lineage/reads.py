@@ -58,6 +58,7 @@ class Round(NamedTuple):
     assessment_id: str
     decision_id: str
     environment: str
+    served_by: str = ""
 
     def shown(self) -> dict[str, Any]:
         """Return it as JSON carries it."""
@@ -66,6 +67,7 @@ class Round(NamedTuple):
             "assessmentId": self.assessment_id,
             "decisionId": self.decision_id,
             "environment": self.environment,
+            "servedBy": self.served_by,
         }
 
 
@@ -168,8 +170,9 @@ def rounds(known: Sequence[Fact]) -> list[Round]:
         if fact.lane == ASSESSED:
             found[fact.number] = before._replace(assessment_id=fact.ref)
         elif fact.lane == DECIDED:
-            environment = str(msgspec.json.decode(fact.body)["environment"])
-            found[fact.number] = before._replace(decision_id=fact.ref, environment=environment)
+            body = msgspec.json.decode(fact.body)
+            environment, served_by = str(body["environment"]), str(body.get("servedBy") or "")
+            found[fact.number] = before._replace(decision_id=fact.ref, environment=environment, served_by=served_by)
     return [found[number] for number in sorted(found)]
 
 

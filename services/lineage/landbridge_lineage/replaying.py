@@ -47,7 +47,7 @@ def eligibility_checks(assessment: Assessment | None, ranked: Sequence[dict[str,
     key = hashlib.sha256(assessment.requirements).hexdigest()
     content = domain.assessment_id(assessment.requirement_class, tuple(map(_verdict, assessment.environments)))
     eligible = sorted(each.environment for each in assessment.environments if each.eligible)
-    scored = sorted(str(each["environment"]) for each in ranked if each["eligible"])
+    scored = sorted({str(each["environment"]) for each in ranked if each["eligible"]})
     return [
         _check("eligibility: requirement class", assessment.requirement_class, key, "hash of the requirements"),
         _check("eligibility: verdicts", assessment.id, content, "hash of class, versions and violations"),
@@ -59,7 +59,9 @@ def _verdict(each: EnvironmentVerdict) -> domain.EligibilityVerdict:
     violations = tuple(
         Violation(v.constraint, v.reason, Kind(v.kind.value), v.wanted, v.found) for v in each.violations
     )
-    return domain.EligibilityVerdict(each.environment, each.contract_version, violations, each.valid_until)
+    return domain.EligibilityVerdict(
+        each.environment, each.contract_version, violations, each.valid_until, tuple(each.classes)
+    )
 
 
 _TOLD: Final = {

@@ -10,6 +10,7 @@ from landbridge.domain.candidate import Candidate
 from landbridge.domain.carbon import Reading, reading_of
 from landbridge.domain.catalogue import Policy, Queue
 from landbridge.domain.eligibility_index import EligibilityIndex
+from landbridge.domain.hardware import alternatives, match_accelerator
 from landbridge.domain.ledger import demand
 from landbridge.domain.placement import Order
 from landbridge.domain.preferences import Observed
@@ -45,6 +46,7 @@ class Entry:
                 eligible=each.is_eligible,
                 valid_until=each.valid_until,
                 violations=tuple(Kind(violation.kind.value) for violation in each.violations),
+                classes=each.classes,
             )
             for each in found.verdicts
         )
@@ -58,8 +60,11 @@ class Entry:
 
     def version_in(self, environment: str) -> int:
         """Return the contract version that was judged."""
-        found = (v.contract_version for v in self.assessment.environments if v.environment == environment)
-        return next(found, 0)
+        found = self.verdict(environment)
+        return found.contract_version if found is not None else 0
+
+    def verdict(self, environment: str) -> Verdict | None:
+        return next((each for each in self.assessment.environments if each.environment == environment), None)
 
 
 class Book:
@@ -128,15 +133,20 @@ class Book:
         return entry.plan
 
     def revalidate(self, bucket: str, environment: str, now: datetime) -> datetime | None:
-        """Judge a class by this replica's own view where its verdict has run out: the same function, newer evidence."""
+        """Judge a class by this replica's own view where its verdict has run out: the same function, newer evidence.
+
+        Where other accelerator classes serve it by now, the verdict is another one, and is on its way.
+        """
         entry = self._entries.get(bucket)
-        if entry is None:
+        known = entry.verdict(environment) if entry is not None else None
+        if entry is None or known is None:
             return None
         self.settle()
         assessment = self.index.assess(entry.requirement_class, now)
         for verdict in assessment.verdicts:
             if verdict.environment == environment:
-                return None if verdict.violations else verdict.valid_until or _ALWAYS
+                holds = not verdict.violations and set(known.classes) <= set(verdict.classes)
+                return verdict.valid_until or _ALWAYS if holds else None
         return None
 
     def prune(self, keep: set[str]) -> None:
@@ -154,7 +164,7 @@ class Book:
         catalogue, requirements = self.view.catalogue, entry.requirements
         policy = policy_for(requirements, catalogue)
         queue = catalogue.queues.get(requirements.queue) or Queue(requirements.queue)
-        eligible = self._candidates(entry.assessment.environments, hopeful=False)
+        eligible = self._places(entry)
         return Plan(
             queue=requirements.queue,
             project=requirements.project,
@@ -163,7 +173,7 @@ class Book:
             if requirements.project in catalogue.projects
             else 1.0,
             order=self._order(entry, policy, eligible),
-            amounts={candidate.environment: demand(requirements, candidate) for candidate in eligible},
+            amounts={candidate.place: demand(requirements, candidate) for candidate in eligible},
             valid_until={v.environment: v.valid_until for v in entry.assessment.environments if v.eligible},
             overflow_after=timedelta(milliseconds=policy.overflow_after_ms),
             nobody=_nobody(entry.assessment),
@@ -175,6 +185,7 @@ class Book:
             expected=_span(requirements.expected_ms),
             longest=_span(requirements.timeout_ms),
             component=requirements.component,
+            serves=_served(requirements, eligible),
         )
 
     def _order(self, entry: Entry, policy: Policy, eligible: list[Candidate]) -> Order | None:
@@ -184,22 +195,33 @@ class Book:
             entry.requirement_class,
             eligible,
             weights_for(entry.requirements, self.view.catalogue, policy),
-            hopeful=self._candidates(entry.assessment.environments, hopeful=True),
+            hopeful=[c for v in entry.assessment.environments if v.hopeful and (c := self._candidate(v)) is not None],
             overflow_allowed=policy.overflow_allowed,
         )
 
-    def _candidates(self, verdicts: tuple[Verdict, ...], *, hopeful: bool) -> list[Candidate]:
-        """Return the candidates that verdicts are about, in the version that was judged, else the newest."""
-        found = []
-        for verdict in verdicts:
-            if not (verdict.hopeful if hopeful else verdict.eligible):
-                continue
-            versions = self.view.candidates.get(verdict.environment, ())
-            judged = (c for c in versions if c.contract_version == verdict.contract_version)
-            candidate = next(judged, versions[0] if versions else None)
+    def _places(self, entry: Entry) -> list[Candidate]:
+        """Return where a class may go: environments, each once for every accelerator class that can serve it there."""
+        found: list[Candidate] = []
+        for verdict in entry.assessment.environments:
+            candidate = self._candidate(verdict) if verdict.eligible else None
             if candidate is not None:
-                found.append(candidate)
+                found += alternatives(entry.requirements.accelerator, candidate, verdict.classes)
         return found
+
+    def _candidate(self, verdict: Verdict) -> Candidate | None:
+        """Return the candidate that a verdict is about, in the version that was judged, else the newest."""
+        versions = self.view.candidates.get(verdict.environment, ())
+        judged = (c for c in versions if c.contract_version == verdict.contract_version)
+        return next(judged, versions[0] if versions else None)
+
+
+def _served(requirements: Requirements, places: list[Candidate]) -> dict[str, str]:
+    """Return the class that serves a request for accelerators, by place."""
+    need = requirements.accelerator
+    if need is None:
+        return {}
+    found = ((place.place, match_accelerator(need, place).offer) for place in places)
+    return {place: offer.name for place, offer in found if offer is not None}
 
 
 def _span(milliseconds: int) -> timedelta | None:

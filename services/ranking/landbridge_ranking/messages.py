@@ -41,6 +41,7 @@ class Verdict(msgspec.Struct, rename="camel"):
     eligible: bool = False
     valid_until: datetime | None = None
     violations: tuple[Kind, ...] = ()
+    classes: tuple[str, ...] = ()
 
     @property
     def hopeful(self) -> bool:
@@ -149,8 +150,12 @@ class DecisionEncoder:
         *,
         contract_version: int,
         valid_until: datetime | None,
+        served_by: str = "",
     ) -> list[Outbound]:
-        """Tell where operations go, and until when the verdict about that environment's contract version holds."""
+        """Tell where operations go, and until when the verdict about that environment's contract version holds.
+
+        `served_by` is the class of their accelerators there.
+        """
         decision = _encode(
             _Decision(
                 record.id,
@@ -171,6 +176,7 @@ class DecisionEncoder:
                 environment=record.environment,
                 contract_version=contract_version,
                 valid_until=valid_until,
+                served_by=served_by,
             )
             for operation, round_ in operations
         ]
@@ -216,6 +222,7 @@ def to_wire(card: ScoreCard) -> event_v1.ScoreCard:
     """Return a score card as it travels."""
     return event_v1.ScoreCard(
         environment=card.environment,
+        served_by=card.served_by,
         total=card.total,
         measurements=tuple(
             event_v1.Measured(

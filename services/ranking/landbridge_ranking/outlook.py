@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from landbridge.domain.candidate import environment_of
 from landbridge.domain.constraints.base import moment
 from landbridge.domain.forecast import Forecast
 from landbridge.domain.near_miss import Change, NearMiss
@@ -27,16 +28,22 @@ def environments(
     misses: Mapping[str, NearMiss],
 ) -> list[dict[str, Any]]:
     """Return every environment: eligible ones best first, then the others, nearest first."""
-    ranked = {card.environment: (place, card) for place, card in enumerate(cards)}
+    ranked: dict[str, list[ScoreCard]] = {}
+    for each in cards:
+        ranked.setdefault(each.environment, []).append(each)
+    places = {name: place for place, name in enumerate(ranked)}
     nearness = {name: place for place, name in enumerate(misses)}
     ordered = sorted(
         assessment.verdicts,
-        key=lambda v: (bool(v.violations), nearness.get(v.environment, ranked.get(v.environment, (0,))[0])),
+        key=lambda v: (bool(v.violations), nearness.get(v.environment, places.get(v.environment, 0))),
     )
     rank = 0
     rows = []
     for verdict in ordered:
-        _, card = ranked.get(verdict.environment, (0, None))
+        chosen = likely_one is not None and verdict.environment == likely_one["environment"]
+        served_by = str(likely_one["servedBy"]) if likely_one is not None and chosen else ""
+        own = ranked.get(verdict.environment, ())
+        card = next((each for each in own if each.served_by == served_by), next(iter(own), None))
         rank += verdict.is_eligible
         miss = misses.get(verdict.environment)
         rows.append(
@@ -48,10 +55,15 @@ def environments(
                 "violations": [_violation(each) for each in verdict.violations],
                 "change": _change(miss.change) if miss is not None else None,
                 "changes": [_change(each) for each in miss.changes] if miss is not None else [],
-                "chosen": likely_one is not None and verdict.environment == likely_one["environment"],
+                "chosen": chosen,
                 "rank": rank if verdict.is_eligible else None,
                 "score": card.total if card is not None else None,
                 "measurements": [_measured(each) for each in card.measurements] if card is not None else [],
+                "classes": list(verdict.classes),
+                "servedBy": served_by
+                or (card.served_by if card is not None else "")
+                or next(iter(verdict.classes), ""),
+                "alternatives": [_alternative(each, served_by) for each in own] if len(own) > 1 else [],
             }
         )
     return rows
@@ -62,14 +74,26 @@ def likely(plan: Plan, ahead: Forecast | None) -> dict[str, Any] | None:
     if plan.order is None or not plan.order.groups:
         return None
     best = plan.order.groups[0][1]
-    name = ahead.environment if ahead is not None and ahead.environment else best[0]
-    group = next((names for _, names in plan.order.groups if name in names), (name,))
+    place = ahead.place if ahead is not None and ahead.place else best[0]
+    group = next((names for _, names in plan.order.groups if place in names), (place,))
     admitted = ahead.first.admitted if ahead is not None else None
+    environment = environment_of(place)
     return {
-        "environment": name,
-        "equals": [other for other in group if other != name],
+        "environment": environment,
+        "servedBy": plan.serves.get(place, ""),
+        "equals": [other for other in dict.fromkeys(map(environment_of, group)) if other != environment],
         "route": admitted.choice.route.value if admitted is not None else None,
         "full": list(admitted.choice.full) if admitted is not None else [],
+    }
+
+
+def _alternative(card: ScoreCard, served_by: str) -> dict[str, Any]:
+    """Return one of several accelerator classes that could serve in an environment."""
+    return {
+        "class": card.served_by,
+        "score": card.total,
+        "chosen": card.served_by == served_by,
+        "measurements": [_measured(each) for each in card.measurements],
     }
 
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from landbridge.bus.envelope import Outbound
 from landbridge.domain.admission import Admitted
+from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints.base import nearest
 from landbridge.domain.decision_record import DecisionRecord, make_record
 from landbridge.domain.eligibility import evaluate_eligibility
+from landbridge.domain.hardware import alternatives, match_accelerator
 from landbridge.domain.ledger import Charge, demand
 from landbridge.domain.overriding import EmergencyOverride, stands, why_it_stands
 from landbridge.domain.placement import Choice, Ranking, Route, score
 from landbridge.domain.queues import Bucket, WaitReason
+from landbridge.domain.requirements import Requirements
 from landbridge.domain.tickets import Ticket
 from landbridge.domain.verdict import EligibilityVerdict
 from landbridge.runtime import logs
@@ -41,6 +44,7 @@ class _Forced(NamedTuple):
     verdict: EligibilityVerdict
     charge: Charge
     override: EmergencyOverride
+    served_by: str
 
 
 async def override(service: "RankingService", asked: OverrideRequest) -> dict[str, Any]:
@@ -95,7 +99,8 @@ def _judge(desk: "Desk", asked: OverrideRequest, now: datetime) -> _Forced:
         listed = [dict(zip(violation._fields, map(str, violation), strict=True)) for violation in against]
         detail = f"operation {asked.operation} cannot be placed in {asked.environment} by anybody: {told}"
         raise ProblemError(409, "Not to be overridden", detail, violations=listed)
-    candidate = next(c for c in candidates if c.contract_version == verdict.contract_version)
+    judged = next(c for c in candidates if c.contract_version == verdict.contract_version)
+    candidate = alternatives(entry.requirements.accelerator, judged, verdict.classes)[0]
     plan = bucket.plan
     charge = Charge(
         ticket.operation,
@@ -113,7 +118,14 @@ def _judge(desk: "Desk", asked: OverrideRequest, now: datetime) -> _Forced:
     if bucket.wait is not None and bucket.wait.reason is not WaitReason.NO_ELIGIBLE_ENVIRONMENT:
         waited = f"{bucket.wait.reason.value}: {bucket.wait.message}"
     told_by = EmergencyOverride(asked.environment, asked.by, asked.reason, verdict.violations, waited)
-    return _Forced(bucket, ticket, verdict, charge, told_by)
+    return _Forced(bucket, ticket, verdict, charge, told_by, _served_by(entry.requirements, candidate))
+
+
+def _served_by(requirements: Requirements, candidate: Candidate) -> str:
+    """Return the class of its accelerators there; empty if there is none, or it asks for none."""
+    need = requirements.accelerator
+    offer = match_accelerator(need, candidate).offer if need is not None else None
+    return offer.name if offer is not None else ""
 
 
 def _not_waiting(desk: "Desk", operation: str) -> str:
@@ -149,6 +161,7 @@ async def _place(tx: Tx, desk: "Desk", forced: _Forced, now: datetime) -> list[O
         [(operation, forced.ticket.round)],
         contract_version=forced.verdict.contract_version,
         valid_until=None,  # it does not rest on a verdict
+        served_by=forced.served_by,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from landbridge.domain.candidate import place_name
 from landbridge.domain.decision_record import DecisionRecord, Placed, replay, rescored
 from landbridge.domain.placement import Ranking
 from landbridge.store import Tx
@@ -31,7 +32,7 @@ def compared(record: DecisionRecord, placed: Placed | None) -> dict[str, Any]:
     ]
     again = replay(record, placed) if placed is not None else None
     checks += [
-        _check("environment", record.environment, again.environment if again is not None else None),
+        _check("environment", _where(record), _where(again) if again is not None else None),
         _check("route", record.route.value, again.route.value if again is not None else None),
         _check("id", record.id, again.id if again is not None else None),
     ]
@@ -41,6 +42,7 @@ def compared(record: DecisionRecord, placed: Placed | None) -> dict[str, Any]:
         "assessmentId": record.assessment,
         "policyVersion": record.policy,
         "environment": record.environment,
+        "servedBy": record.served_by,
         "route": record.route.value,
         "full": list(record.full),
         "inputs": dict(record.inputs),
@@ -55,8 +57,12 @@ def _check(what: str, recorded: object, again: object) -> dict[str, Any]:
 
 
 def _totals(ranking: Ranking) -> dict[str, float]:
-    return {card.environment: card.total for card in sorted(ranking.cards, key=lambda card: card.environment)}
+    return {card.place: card.total for card in sorted(ranking.cards, key=lambda card: card.place)}
 
 
 def _order(ranking: Ranking) -> list[str]:
-    return [card.environment for card in ranking.cards]
+    return [card.place for card in ranking.cards]
+
+
+def _where(record: DecisionRecord) -> str:
+    return place_name(record.environment, record.served_by)

@@ -32,6 +32,7 @@ class _Group:
     project: str
     contract_version: int
     valid_until: datetime | None
+    served_by: str
     operations: list[tuple[str, int]]
 
 
@@ -97,6 +98,7 @@ class Results:
                 group.operations,
                 contract_version=group.contract_version,
                 valid_until=group.valid_until,
+                served_by=group.served_by,
             )
         return events
 
@@ -118,7 +120,8 @@ class Results:
             choice=found.choice,
             inputs=inputs,
         )
-        return _Group(record, found.charge.project, version, until, [])
+        served_by = plan.serves.get(found.choice.place, "")
+        return _Group(record, found.charge.project, version, until, served_by, [])
 
     def _valid_until(self, key: str, environment: str) -> datetime | None:
         """Return until when the verdict holds, by newer evidence if it is about to run out: the claim comes after."""

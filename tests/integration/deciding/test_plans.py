@@ -201,3 +201,35 @@ async def test_nobody_answers_where_nobody_admits(bus: Bus, kind: str) -> None:
 
     with pytest.raises(NoResponder):
         await bus.request(subjects.ask("ranking", kind), b"{}", 5)
+
+
+async def test_of_several_classes_the_best_with_room_serves_and_plan_event_and_ledger_name_it(
+    world: World, deciders: Deciders, bus: Bus, ledger: Database
+) -> None:
+    classes = {"gpu-48gb": {"count": 2, "memory": "48Gi"}, "gpu-80gb": {"count": 2, "memory": "80Gi"}}
+    prices = {"cpu-general": 0.05, "gpu-48gb": 1.0, "gpu-80gb": 3.0}
+    asking: dict[str, Any] = {"resources": {"requests": {"cpu": "1"}, "accelerator": {"memory": "40Gi", "count": 2}}}
+    await world.document("queue", "training")
+    await world.environment("onprem-a", classes=classes, cost={"currency": "EUR", "perHour": prices})
+    await until_known(deciders[1], "onprem-a")
+    [row] = (await planned(bus, **asking))["environments"]
+    assert (row["classes"], row["servedBy"]) == (["gpu-48gb", "gpu-80gb"], "gpu-48gb")
+    several = [(each["class"], each["chosen"]) for each in row["alternatives"]]
+    assert several == [("gpu-48gb", True), ("gpu-80gb", False)]
+    operations = await world.accept(3, **asking)
+    await world.until_waiting(operations[2:], "at-capacity")
+    told = [each for event in world.events("decided") for each in event.operations]
+    assert [each.operation for each in told] == operations[:2]
+    assert [each.served_by for each in told] == ["gpu-48gb", "gpu-80gb"]
+    charged = [msgspec.json.decode(row["amounts"]) for row in await ledger.fetch("select amounts from charge")]
+    assert sorted(name for each in charged for name in each if name.startswith("gpu")) == ["gpu-48gb", "gpu-80gb"]
+    await world.control("onprem-a", classes=["gpu-48gb"])
+    await world.end(operations[:2])
+    await world.until_placed(operations)
+    told = [each for event in world.events("decided") for each in event.operations]
+    assert (told[-1].operation, told[-1].served_by) == (operations[2], "gpu-80gb")
+    decision = await ledger.fetchval("select decision from charge where operation = $1", operations[2])
+    again = msgspec.json.decode(
+        (await asked(bus, "replay", ReplayRequest(decision=decision, operation=operations[2]))).json
+    )
+    assert [check["same"] for check in again["checks"]] == [True] * 5

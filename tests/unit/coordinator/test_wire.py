@@ -191,3 +191,16 @@ def test_specifications_are_remembered_by_their_hash() -> None:
 
     assert (read.body, bytes(read.raw)) == (one.body, bytes(one.raw))
     assert specifications.read(one.sha256, msgspec.Raw(b"unread")) is read
+
+
+def test_an_offer_names_the_class_that_was_chosen_where_it_is_not_the_one_that_was_asked_for() -> None:
+    body = json.dumps({"spec": {"type": "job", "resources": {"accelerator": {"class": "gpu-48gb"}}}}).encode()
+    specification = Specification(b"", body, as_raw(body), declare(body))
+    commands = Commands()
+    for counter, served_by in enumerate(("gpu-48gb", "gpu-80gb")):
+        commands.offer(STATE, model.SendOffer("a", Epoch(1, counter), 1, "", 1_000, served_by), specification)
+    [message] = commands.messages()
+    named, other = msgspec.json.decode(message.body, type=command_v1.Offers).offers
+
+    assert (named.accelerator_class, "assigned-class" in named.features) == ("", False)
+    assert (other.accelerator_class, "assigned-class" in other.features) == ("gpu-80gb", True)

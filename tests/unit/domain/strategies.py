@@ -50,8 +50,10 @@ _CONSTRAINTS = st.fixed_dictionaries(
     },
 )
 _ACCELERATOR = st.fixed_dictionaries(
-    {"class": st.sampled_from(("gpu-80gb", "gpu-40gb")), "count": st.integers(1, 10)},
+    {"count": st.integers(1, 10)},
     optional={
+        "class": st.sampled_from(("gpu-80gb", "gpu-40gb")),
+        "memory": st.sampled_from(("30Gi", "60Gi")),
         "precision": _subset("bf16", "fp8"),
         "interruptible": st.sampled_from(("allow", "forbid", "require")),
     },

@@ -55,6 +55,7 @@ def test_a_verdict_stays_what_it_is_until_the_moment_it_names(
     again = judge(operation.requirements, candidate, CONSTRAINTS, later)
     assert again.violations == verdict.violations
     assert again.valid_until == verdict.valid_until
+    assert again.classes == verdict.classes
 
 
 @given(operation=operations())

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import CONSTRAINTS
+from landbridge.domain.constraints.serving import serving
 from landbridge.domain.decision_record import Placed, make_record, replay
 from landbridge.domain.eligibility import judge
-from landbridge.domain.placement import Measured, Ranking, Route, ScoreCard, choose, order, rank
+from landbridge.domain.hardware import alternatives
+from landbridge.domain.placement import Choice, Measured, Ranking, Route, ScoreCard, choose, order, rank
 from landbridge.domain.preferences import PREFERENCES, Measurement, Observed
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
@@ -196,9 +198,9 @@ def test_equals_are_told_apart_by_the_operation_reproducibly_and_evenly() -> Non
 def test_routes_say_why_an_environment_was_chosen() -> None:
     cards = (ScoreCard("best", 0.9, ()), ScoreCard("next", 0.5, ()))
     ready = order(Ranking("r", cards))
-    assert choose(ready, "op", ()) == ("best", Route.PREFERRED, ())
-    assert choose(ready, "op", {"best"}) == ("next", Route.OVERFLOW, ("best",))
-    assert choose(ready, "op", (), previous="next") == ("best", Route.DRIFT, ())
+    assert choose(ready, "op", ()) == Choice("best", Route.PREFERRED, ())
+    assert choose(ready, "op", {"best"}) == Choice("next", Route.OVERFLOW, ("best",))
+    assert choose(ready, "op", (), previous="next") == Choice("best", Route.DRIFT, ())
     assert choose(ready, "op", {"best", "next"}) is None
     assert choose(ready, "op", {"best"}, overflow=False) is None
     failed = choose(order(Ranking("r", cards, failed_over=True)), "op", ())
@@ -268,7 +270,9 @@ def test_remembered_rankings_equal_those_made_afresh(
         observed = {**observed, ENVIRONMENTS[number]: seen}
         cache.observe(observed)
         for operation in operations_:
-            eligible, hopeful = now_at[:2], now_at[2:]
+            need, hopeful = operation.requirements.accelerator, now_at[2:]
+            able = [(site, serving(operation.requirements, site, NOW)) for site in now_at[:2]]
+            eligible = [place for site, classes in able for place in alternatives(need, site, classes)]
             plain = rank(operation.requirements, eligible, weights, hopeful=hopeful, observed=observed)
             assert cache.ranked(operation, eligible, weights, hopeful=hopeful).ranking == plain
 

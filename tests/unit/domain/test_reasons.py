@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from landbridge.domain import constraints, hardware
+from landbridge.domain.candidate import Link, LinkState
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.constraints.proof import FAILED_CODE, STALE_CODE, UNKNOWN_CODE
 from landbridge.domain.queues import WaitReason
@@ -29,6 +30,20 @@ MORE = [
         "hardware",
         an_operation(resources={"accelerator": {"class": "gpu-80gb"}}),
         an_environment(classes={"gpu-80gb": {**GPUS["gpu-80gb"], "memory": "40Gi"}}, catalogue=_GUARANTEED),
+    ),
+    (
+        "hardware",
+        an_operation(resources={"accelerator": {"memory": "40Gi"}}),
+        an_environment(classes=GPUS, link=Link(LinkState.CONNECTED, NOW, frozenset({"type.job"}))),
+    ),
+    (
+        "hardware",
+        an_operation(
+            resources={"accelerator": {"memory": "40Gi"}},
+            command=None,
+            image={"registry": "events", "variants": {"a": {"digest": "sha256:0", "accelerator": "gpu-40gb"}}},
+        ),
+        an_environment(classes=GPUS),
     ),
     ("security-tier", an_operation(constraints={"securityTier": "top"}), an_environment()),
     ("compute", an_operation(), an_environment(classes={"cpu-general": {"cpu": "64", "memory": None}})),

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints.base import OK, Rule, Violations, listed
+from landbridge.domain.hardware import fits, image_variant_for
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.violation import Kind, Violation
 
@@ -33,16 +34,16 @@ class Architecture(Rule):
         return (Violation(self.name, "architecture-not-offered", Kind.NEVER, told, found),)
 
     def _variants(self, requirements: Requirements, candidate: Candidate, offered: tuple[str, ...]) -> Violations:
-        """Without a digest of its own an image can only start through one of its variants."""
-        variants = requirements.image_variants
-        if not variants or (requirements.command and candidate.contract.runtime.executor == "process"):
+        """Without a digest of its own an image can only start through one of its variants.
+
+        Which of several classes there is one for is for `serving` to say; here it is enough that one of them has one.
+        """
+        variants, need = requirements.image_variants, requirements.accelerator
+        if not variants or image_variant_for("", requirements, candidate):
             return OK
-        asked = requirements.accelerator
-        for architecture, accelerator in variants:
-            if architecture and architecture not in offered:
-                continue
-            if not accelerator or (asked is not None and accelerator == asked.name):
-                return OK
+        fitting = (offer.name for offer, mismatches in fits(need, candidate) if not mismatches) if need else ()
+        if any(image_variant_for(name, requirements, candidate) for name in fitting):
+            return OK
         brought = listed("/".join(filter(None, variant)) for variant in variants)
         found = f"architectures {listed(offered, 'not stated')}"
         return (Violation(self.name, "no-image-variant", Kind.NEVER, f"one of the variants {brought}", found),)

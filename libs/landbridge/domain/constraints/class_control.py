@@ -5,8 +5,8 @@ from datetime import datetime
 
 from landbridge.domain.candidate import Candidate, Hold, Source
 from landbridge.domain.constraints.base import OK, Rule, Violations
+from landbridge.domain.constraints.serving import judged, nearest_of, serving_until
 from landbridge.domain.contract import CPU, MEMORY, SCRATCH, OfferedClass, format_quantity
-from landbridge.domain.hardware import match_accelerator
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.violation import Kind, Violation
 
@@ -14,30 +14,45 @@ from landbridge.domain.violation import Kind, Violation
 class ClassControl(Rule):
     """Codes: `class-paused`.
 
-    Accelerators are those of the class that serves the request. Processors, memory and scratch space are missing only
-    if those of the classes that are not paused are too few.
+    Accelerators are missing only if every class that could serve the request otherwise is paused; processors, memory
+    and scratch space only if those of the classes that are not paused are too few.
     """
 
     name = "class-control"
-    fields = ("accelerator", "cpu", "memory", "scratch", "replicas")
-    reads = frozenset({Source.CONTRACT, Source.EVIDENCE, Source.CONTROL, Source.CATALOGUE})
+    fields = ("accelerator", "cpu", "memory", "scratch", "replicas", "image_variants", "command")
+    reads = frozenset({Source.CONTRACT, Source.EVIDENCE, Source.LINK, Source.CONTROL, Source.CATALOGUE})
+    timed = True
 
-    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
+    def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:
         if not candidate.held:
             return OK
-        return (*self._accelerator(requirements, candidate), *self._compute(requirements, candidate))
+        return (*self._accelerator(requirements, candidate, now), *self._compute(requirements, candidate))
 
     def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
         """Look only where anything is held."""
         return [self.check(requirements, candidate, now) if candidate.held else OK for candidate in candidates]
 
-    def _accelerator(self, requirements: Requirements, candidate: Candidate) -> Violations:
+    def holds_until(self, requirements: Requirements, candidate: Candidate, now: datetime) -> datetime | None:
+        return serving_until(requirements, candidate, now) if candidate.held else None
+
+    def hold_all(
+        self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime
+    ) -> list[datetime | None]:
+        """Look only there as well."""
+        return [serving_until(requirements, candidate, now) if candidate.held else None for candidate in candidates]
+
+    def _accelerator(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:
         need = requirements.accelerator
-        offer = match_accelerator(need, candidate).offer if need is not None else None
-        hold = candidate.held.get(offer.name) if offer is not None else None
-        if need is None or offer is None or hold is None:
+        if need is None:
             return OK
-        return (self._violation(f"{need.count * requirements.replicas} {offer.name}", [(offer, hold)]),)
+        found = list(judged(requirements, candidate, now))
+        able = [offer for offer, violations in found if not violations]
+        if found and not able:  # what stands against all of them is for other rules to say; the pause comes on top
+            able = [nearest_of(found).offer]
+        held = [(offer, candidate.held[offer.name]) for offer in able if offer.name in candidate.held]
+        if not held or len(held) < len(able):
+            return OK
+        return (self._violation(f"{need.count * requirements.replicas} {held[0][0].name}", held),)
 
     def _compute(self, requirements: Requirements, candidate: Candidate) -> Violations:
         asked = ((CPU, requirements.cpu), (MEMORY, requirements.memory), (SCRATCH, requirements.scratch))

@@ -1,6 +1,7 @@
 """Rules between the fields of an operation that hold for every part of one: operations, components and presets."""
 
 from collections.abc import Callable, Iterator
+from typing import Final
 from unicodedata import normalize
 
 from landbridge.domain.documents import names
@@ -35,6 +36,10 @@ def image(scope: Scope) -> Iterator[Problem]:
             yield scope.problem(path, code, message, suggestion)
 
 
+# What tells which accelerators will do: a class, one product, or attributes of any.
+_TELLS_WHICH: Final = ("class", "exception", "memory", "precision", "interconnect", "partition")
+
+
 def accelerator(scope: Scope) -> Iterator[Problem]:
     if not scope.has("resources", "accelerator"):
         return
@@ -43,9 +48,12 @@ def accelerator(scope: Scope) -> Iterator[Problem]:
         yield scope.problem(
             (*path, "count"), "zero-accelerators", "expected at least 1", "remove accelerator if none is wanted"
         )
-    if not scope.text(*path, "class") and not scope.has(*path, "exception") and scope.map(*path):
+    if scope.map(*path) and not any(scope.has(*path, name) for name in _TELLS_WHICH):
         yield scope.problem(
-            path, "missing-field", "an accelerator names its capability class", "add class, such as gpu-80gb"
+            path,
+            "missing-field",
+            "an accelerator names its capability class, or attributes that any class may have",
+            "add class, such as gpu-80gb, or memory, such as 40Gi",
         )
 
 

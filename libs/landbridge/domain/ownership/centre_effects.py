@@ -37,13 +37,14 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SendOffer(msgspec.Struct, frozen=True):
-    """Offer the placement to the environment."""
+    """Offer the placement to the environment; `served_by` is the class of its accelerators there."""
 
     environment: str
     epoch: Epoch
     attempt: int
     resume_from: str
     claim_by: int
+    served_by: str = ""
 
 
 class SendWithdraw(msgspec.Struct, frozen=True):

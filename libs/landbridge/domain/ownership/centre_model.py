@@ -203,13 +203,14 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """Ranking has chosen an environment for this round."""
+    """Ranking has chosen an environment for this round; `served_by` is the class of its accelerators there."""
 
     round: int
     environment: str
     decision_id: str = ""
     contract_version: int = 0
     valid_until: int = 0
+    served_by: str = ""
 
 
 class Waiting(msgspec.Struct, frozen=True):

@@ -68,7 +68,9 @@ def _decided(state: OperationState, decided: Decided, now: int, _rules: Rules, t
         timer=Timer.OFFER,
         due_at=now + timing.offer_ms,
     )
-    offer = SendOffer(state.environment, state.epoch, state.attempts + 1, state.checkpoint, state.due_at)
+    offer = SendOffer(
+        state.environment, state.epoch, state.attempts + 1, state.checkpoint, state.due_at, decided.served_by
+    )
     return Decision(state, (*effects, event(state, "pending", reason="decided"), offer))
 
 

@@ -113,6 +113,22 @@ AMOUNTS: Final = (
         "wait for the devices to be proven (landbridge env verify {environment}), or ask for fewer",
     ),
     Reason(
+        "hardware",
+        "class-not-assignable",
+        _WRONG,
+        "a dispatcher that understands assigned-class, to use class <class> for <what is asked for>",
+        "one that understands <features>",
+        "update {environment}'s dispatcher, or ask for class <class> by its name",
+    ),
+    Reason(
+        "hardware",
+        "no-image-variant",
+        _NEVER,
+        "an image variant for class <class>",
+        "variants for others",
+        "add a variant for the class, or one without an accelerator, to spec.image.variants",
+    ),
+    Reason(
         "compute",
         "cpu-not-stated",
         _WRONG,

@@ -38,6 +38,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     features: tuple[str, ...] = ()
     resume_from: str = ""
     claim_by: Moment | None = None
+    accelerator_class: str = ""
 
 
 class Offers(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):

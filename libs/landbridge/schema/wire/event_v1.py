@@ -363,6 +363,7 @@ class EnvironmentVerdict(msgspec.Struct, frozen=True, kw_only=True, rename="came
     eligible: bool = False
     valid_until: Moment | None = None
     violations: tuple[Violation, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -416,6 +417,7 @@ class ScoreCard(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     environment: str
     total: float = 0.0
     measurements: tuple[Measured, ...] = ()
+    served_by: str = ""
 
 
 class EmergencyOverride(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -449,6 +451,7 @@ class DecidedOperation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     environment: str
     contract_version: int = 0
     valid_until: Moment | None = None
+    served_by: str = ""
 
 
 class OperationsDecided(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -40,14 +40,27 @@ class DeclaredGang(msgspec.Struct, frozen=True, rename="camel"):
     start_within: str = ""
 
 
+class DeclaredAccelerator(msgspec.Struct, frozen=True):
+    """The class of accelerators that is named."""
+
+    class_: str = msgspec.field(name="class", default="")
+
+
+class DeclaredResources(msgspec.Struct, frozen=True):
+    """What is asked for, as written."""
+
+    accelerator: DeclaredAccelerator | None = None
+
+
 class Declared(msgspec.Struct, frozen=True):
-    """The same, as numbers. `start_within_ms` 0: it is no distributed job."""
+    """The same, as numbers. `start_within_ms` 0: it is no distributed job. `accelerator_class`: the one it names."""
 
     policy: Disconnection
     retries: Retries
     queue_timeout_ms: int
     features: tuple[str, ...]
     start_within_ms: int = 0
+    accelerator_class: str = ""
 
 
 class Specification(msgspec.Struct, frozen=True):
@@ -66,6 +79,7 @@ class _Spec(msgspec.Struct, frozen=True):
     type: str = ""
     lifecycle: DeclaredLifecycle = DeclaredLifecycle()
     gang: DeclaredGang = DeclaredGang()
+    resources: DeclaredResources = DeclaredResources()
     image: msgspec.Raw = msgspec.Raw()
     command: msgspec.Raw = msgspec.Raw()
     source: msgspec.Raw = msgspec.Raw()
@@ -107,7 +121,9 @@ def declare(body: bytes) -> Declared:
     policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
     queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)
     start_within_ms = milliseconds(spec.gang.start_within, START_WITHIN_MS) if spec.type == "distributed-job" else 0
-    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features, start_within_ms)
+    accelerator = spec.resources.accelerator
+    named = accelerator.class_ if accelerator is not None else ""
+    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features, start_within_ms, named)
 
 
 @lru_cache(maxsize=256)

@@ -131,7 +131,9 @@ def _decide(session: Session, decided: wire.Decided, verdicts: Verdicts) -> None
             log.error("decided_for_unknown_operation", operation=placed.operation)
             continue
         until = _valid_until(decided.decision.at, placed, verdicts.holds_since(placed.environment))
-        message = model.Decided(placed.round, placed.environment, decision, placed.contract_version, until)
+        message = model.Decided(
+            placed.round, placed.environment, decision, placed.contract_version, until, placed.served_by
+        )
         session.decide(placed.operation, message)
 
 

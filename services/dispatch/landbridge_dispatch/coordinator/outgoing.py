@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Outbound, event_type
+from landbridge.domain.features import ASSIGNED_CLASS
 from landbridge.domain.ownership import centre_model as model
 from landbridge.domain.ownership.centre_model import OperationState
 from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
@@ -118,6 +119,9 @@ class Commands:
         self._settlements: dict[str, list[common.PlacementRef]] = {}
 
     def offer(self, state: OperationState, offer: model.SendOffer, specification: Specification) -> None:
+        declared, served_by = specification.declared, offer.served_by
+        # Said only where it is another class than the specification's: no older dispatcher understands it.
+        assigned = served_by if served_by != declared.accelerator_class else ""
         made = wire.Offer(
             operation=state.operation,
             project=state.project,
@@ -125,9 +129,10 @@ class Commands:
             attempt=offer.attempt,
             spec=specification.raw,
             spec_sha256=specification.sha256.hex(),
-            features=specification.declared.features,
+            features=(*declared.features, ASSIGNED_CLASS) if assigned else declared.features,
             resume_from=offer.resume_from,
             claim_by=moment(offer.claim_by),
+            accelerator_class=assigned,
         )
         self._offers.setdefault(offer.environment, []).append(made)
 

@@ -54,6 +54,7 @@ class Placed(msgspec.Struct, frozen=True, rename="camel"):
     round: int = 0
     contract_version: int = 0
     valid_until: datetime | None = None
+    served_by: str = ""
 
 
 class DecisionHead(msgspec.Struct, frozen=True, rename="camel"):
@@ -197,6 +198,7 @@ class Offer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     features: tuple[str, ...] = ()
     resume_from: str = ""
     claim_by: str = ""
+    accelerator_class: str = ""
 
 
 class Offers(msgspec.Struct, frozen=True):

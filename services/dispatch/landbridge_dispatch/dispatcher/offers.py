@@ -117,7 +117,7 @@ class OfferDoor:
         if hashlib.sha256(offer.spec).hexdigest() != offer.spec_sha256:
             raise RefusedError(RefusalCode.UNREADABLE, "the specification does not have the SHA-256 that it came with")
         try:
-            view, policy = _read(offer.spec, self._environment)
+            view, policy = _read(offer.spec, self._environment, offer.accelerator_class)
             version, cost, currency = self._terms_of(view)
         except (msgspec.MsgspecError, ValueError) as error:
             raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be read: {error}") from error
@@ -151,7 +151,7 @@ class OfferDoor:
 
 
 @lru_cache(maxsize=1024)
-def _read(spec: bytes, environment: str) -> tuple[Operation, Disconnection]:
+def _read(spec: bytes, environment: str, accelerator_class: str) -> tuple[Operation, Disconnection]:
     """Read a specification as it is in this environment; applications submit the same one many times."""
-    view = read_operation(spec).placed_in(environment)
+    view = read_operation(spec).placed_in(environment).served_by(accelerator_class)
     return view, disconnection_of(view.spec.lifecycle)

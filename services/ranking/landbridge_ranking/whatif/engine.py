@@ -31,6 +31,7 @@ class Placed(NamedTuple):
     until_s: float
     amounts: dict[str, int]
     finished: bool = True
+    served_by: str = ""
 
 
 class Watching(Protocol):
@@ -157,7 +158,9 @@ class Run:
     def _revalidate(self, bucket: str, environment: str, now: datetime) -> datetime | None:
         found = self._decider.book.index.assess(self._shapes[bucket], now)
         verdict = next((each for each in found.verdicts if each.environment == environment), None)
-        if verdict is None or verdict.violations:
+        known = self._decider.verdict(self._shapes[bucket]).verdicts
+        planned = next((each.classes for each in known if each.environment == environment), ())
+        if verdict is None or verdict.violations or not set(planned) <= set(verdict.classes):
             return None
         return verdict.valid_until or datetime.max.replace(tzinfo=START.tzinfo)
 
@@ -182,7 +185,9 @@ class Run:
     def _start(self, admitted: Admitted, at: float) -> None:
         arrival = self._arrivals[admitted.ticket.operation]
         until = at + max(arrival.duration_s, _TICK_S)
-        placed = Placed(arrival, admitted.choice.environment, at, until, dict(admitted.charge.amounts))
+        choice = admitted.choice
+        amounts = dict(admitted.charge.amounts)
+        placed = Placed(arrival, choice.environment, at, until, amounts, served_by=choice.served_by)
         self._running[arrival.operation] = placed
         self._watch.takes(placed)
         self._plan(_tick(until), _ENDS, placed)

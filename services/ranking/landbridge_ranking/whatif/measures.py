@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from landbridge.domain.candidate import Candidate
@@ -206,6 +206,8 @@ def _cost(placed: Iterable[Placed], candidates: Mapping[str, Candidate]) -> tupl
     unpriced = 0
     for each in placed:
         candidate = candidates[each.environment]
+        if each.served_by:
+            candidate = replace(candidate, served_by=each.served_by)
         found = priced_class(each.arrival.shape.requirements, candidate)
         if found is None:
             unpriced += 1

@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from landbridge_dispatch.dispatcher.pricing import hourly_cost
+from landbridge_dispatch.executors.kubernetes import names
 from landbridge_dispatch.executors.kubernetes.manifests import job
 from landbridge_dispatch.executors.kubernetes.resolution import problems_of, resolve
 from landbridge_dispatch.executors.kubernetes.settings import KubernetesSettings
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
+from support.deciding import a_contract
 from unit.dispatch.kubernetes.things import DIGEST, IMAGE, some_bindings, some_work
 
 CASES: dict[str, tuple[dict[str, Any], RefusalCode]] = {
@@ -113,3 +116,30 @@ def test_a_store_that_cannot_be_reached_safely_is_refused_with_the_bindings(fiel
     binding = msgspec.structs.replace(some_bindings().connections["store"], options={"s3": s3})
     [problem] = problems_of({"store": binding})
     assert f"s3.{field}" in problem
+
+
+def test_the_class_that_was_chosen_is_the_one_that_is_reached_and_whose_image_runs() -> None:
+    small, large = "sha256:" + "cd" * 32, "sha256:" + "ef" * 32
+    classes = {"gpu-48gb": {"resource": "small.example/gpu"}, "gpu-80gb": {"deviceClass": "large.example"}}
+    bindings = some_bindings(classes=classes)
+    variants = {"small": {"digest": small, "accelerator": "gpu-48gb"}}
+    asked = some_work(image=IMAGE | {"variants": variants}, resources={"accelerator": {"class": "gpu-48gb"}})
+    chosen = msgspec.structs.replace(asked, view=asked.view.served_by("gpu-80gb"))
+    found = resolve(bindings, chosen)
+    assert found.reached is not None
+    assert found.reached.device_class == "large.example"
+    assert found.image.endswith(small), "what was built for the class that was asked for runs on one that is as good"
+    assert '"gpu-80gb":"1"' in job(bindings, chosen, found)["metadata"]["annotations"][names.RECORD].replace(" ", "")
+    variants["large"] = {"digest": large, "accelerator": "gpu-80gb"}
+    asked = some_work(image=IMAGE | {"variants": variants}, resources={"accelerator": {"memory": "40Gi"}})
+    chosen = msgspec.structs.replace(asked, view=asked.view.served_by("gpu-80gb"))
+    assert resolve(bindings, chosen).image.endswith(large)
+    with pytest.raises(RefusedError, match="class gpu-96gb is not reached here"):
+        resolve(bindings, msgspec.structs.replace(asked, view=asked.view.served_by("gpu-96gb")))
+
+
+def test_what_it_costs_follows_the_class_that_was_chosen() -> None:
+    contract = a_contract(classes={"gpu-80gb": {"count": 4}}, cost={"perHour": {"gpu-80gb": 2.0}})
+    asked = some_work(resources={"accelerator": {"class": "gpu-48gb", "count": 2}}).view
+    assert hourly_cost(contract, asked) is None
+    assert hourly_cost(contract, asked.served_by("gpu-80gb")) == 4.0

@@ -206,8 +206,6 @@ def _nothing(bindings: Bindings) -> Object:
 
 def _record(work: Work, found: Resolved, ranks: int) -> records.Record:
     spec, epoch, policy = work.view.spec, work.epoch, work.policy
-    requests = spec.resources.requests
-    quantities = {"cpu": requests.cpu, "memory": requests.memory}
     digest = found.image.rpartition("@")[2]
     return records.Record(
         operation=work.operation,
@@ -230,7 +228,7 @@ def _record(work: Work, found: Resolved, ranks: int) -> records.Record:
             "principal": found.principal,
             "imageDigest": digest,
             "connections": found.locations,
-            "resources": {name: quantity for name, quantity in quantities.items() if quantity},
+            "resources": spec.resources.told,
             "contractVersion": work.contract_version,
             "costPerHour": work.cost_per_hour,
             "currency": work.currency,

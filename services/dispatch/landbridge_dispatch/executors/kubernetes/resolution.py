@@ -123,11 +123,12 @@ def _take_image(bindings: Bindings, work: Work, found: Resolved) -> None:
 
 
 def _variant(image: Image, spec: Spec) -> tuple[str, str]:
-    """Return name and digest: the variant for the class of accelerators that is asked for, else the image itself."""
-    wanted = spec.resources.accelerator.class_ if spec.resources.accelerator is not None else ""
-    for _, variant in sorted(image.variants.items()):
-        if wanted and variant.accelerator == wanted:
-            return variant.name or image.name, variant.digest
+    """Return name and digest: the variant for the class of accelerators that serves, else for the one named, if any."""
+    accelerator = spec.resources.accelerator
+    for wanted in (accelerator.class_, accelerator.instead_of) if accelerator is not None else ():
+        for _, variant in sorted(image.variants.items()):
+            if wanted and variant.accelerator == wanted:
+                return variant.name or image.name, variant.digest
     return image.name, image.digest
 
 

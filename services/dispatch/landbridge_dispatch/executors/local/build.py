@@ -133,15 +133,13 @@ def criterion_of(criterion: Criterion) -> dict[str, Any]:
 
 def resolved(work: Work, found: Resolution) -> dict[str, Any]:
     """Return what is known of the resolved context before the start, in the report's own shape."""
-    requests = work.view.spec.resources.requests
-    quantities = {"cpu": requests.cpu, "memory": requests.memory}
     return {
         "host": socket.gethostname(),
         "hardware": processor_model(),
         "architecture": platform.machine(),
         "principal": found.principal,
         "connections": found.locations,
-        "resources": {name: quantity for name, quantity in quantities.items() if quantity},
+        "resources": work.view.spec.resources.told,
         "executor": "process",
         "contractVersion": work.contract_version,
         "costPerHour": work.cost_per_hour,

@@ -139,7 +139,7 @@ class SimulatedExecutor:
             policy=work.policy,
             plan=plan,
             contents=contents_of(work.operation, f"e{epoch.generation}-{epoch.counter}", spec),
-            context=(work.contract_version, work.cost_per_hour, work.currency),
+            context=(work.contract_version, work.cost_per_hour, work.currency, tuple(spec.resources.told.items())),
         )
         self._slots[key] = slot
         self._active += 1

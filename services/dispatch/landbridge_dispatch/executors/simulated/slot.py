@@ -1,6 +1,6 @@
 """One simulated slot, how it is journalled, and how it is shown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,10 @@ from landbridge_dispatch.executors.simulated.model import Plan
 BURIED_PLAN = Plan(0, 0)
 
 
+Context = tuple[int, float | None, str, tuple[tuple[str, str], ...]]
+"""Contract version, cost per hour, currency, resources as quantities."""
+
+
 class Slot(msgspec.Struct, kw_only=True):
     """Mutable on purpose: thousands a second, one owner."""
 
@@ -29,7 +33,7 @@ class Slot(msgspec.Struct, kw_only=True):
     policy: Disconnection
     plan: Plan
     contents: Contents = NOTHING
-    context: tuple[int, float | None, str] = (0, None, "")
+    context: Context = (0, None, "", ())
     """Contract version, cost per hour and currency."""
     phase: SlotPhase = SlotPhase.CREATED
     ended: bool = False
@@ -195,16 +199,22 @@ def _shared(ending: Ending) -> Remains:
 
 
 @lru_cache(maxsize=4096)
-def _resolved(context: tuple[int, float | None, str]) -> wire.Resolved:
-    version, cost, currency = context
+def _resolved(context: Context) -> wire.Resolved:
+    version, cost, currency, resources = context
     return wire.Resolved(
         workload="simulated",
         host="simulated",
         executor="simulated",
         contract_version=version,
+        resources=dict(resources),
         cost_per_hour=cost,
         currency=currency,
     )
+
+
+def _context(version: int, cost: float | None, currency: str, resources: Sequence[Sequence[str]] = ()) -> Context:
+    """Read a context from the journal; that of an earlier release tells no resources."""
+    return version, cost, currency, tuple((name, quantity) for name, quantity in resources)
 
 
 _OUTCOMES = {outcome.value: outcome for outcome in wire.AttemptOutcome}
@@ -230,7 +240,7 @@ def read_slots(entries: Iterable[list[Any]]) -> dict[SlotKey, Slot]:
                 policy=Disconnection(OnDisconnect(policy), within, grace),
                 plan=msgspec.convert(entry[8], Plan),
                 contents=msgspec.convert(entry[9], Contents),
-                context=(entry[10][0], entry[10][1], entry[10][2]),
+                context=_context(*entry[10]),
             )
         elif entry[0] == "r":
             found.pop(key, None)
