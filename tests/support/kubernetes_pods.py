@@ -99,8 +99,8 @@ class Pods:
 
 
 @contextlib.asynccontextmanager
-async def real_pods(home: Path) -> AsyncIterator[Pods]:
-    """The cluster of KUBECONFIG with the image of LANDBRIDGE_TEST_IMAGE."""
+async def real_pods(home: Path, *, store_port: int = 0) -> AsyncIterator[Pods]:
+    """The cluster of KUBECONFIG with the image of LANDBRIDGE_TEST_IMAGE; `store_port`: of an object store here."""
     harness = RealKubernetesHarness(home)
     async with real_access() as access, contextlib.AsyncExitStack() as stack:
         admin = Api(os.environ["KUBECONFIG"])
@@ -114,7 +114,7 @@ async def real_pods(home: Path) -> AsyncIterator[Pods]:
         await stack.enter_async_context(_volumes(admin, access.namespace, run, reference))
         probe = "command -v python3 >/dev/termination-log || true"
         has_python = bool(await _on_node(admin, access.namespace, reference, probe))
-        _write(home, access.namespace, registry, node, device)
+        _write(home, access.namespace, registry, node, device, reference, store_port)
         token = await stack.enter_async_context(harness.account(admin, access.namespace, run, bound=False))
         harness.write_real_kubeconfig(access, token)
         executor = make_executor(home)
@@ -155,9 +155,12 @@ def _address(node: Object) -> str:
         return str(probe.getsockname()[0])
 
 
-def _write(home: Path, namespace: str, registry: str, node: Object, device: str) -> None:
+def _write(
+    home: Path, namespace: str, registry: str, node: Object, device: str, reference: str, store_port: int
+) -> None:
     port = free_port()
     keeper = {"url": f"http://{_address(node)}:{port}", "host": "0.0.0.0", "port": port}
+    s3 = {"endpoint": f"http://{_address(node)}:{store_port or 9}", "bucket": "shared"}
     write_bindings(
         home,
         {"name": "kubernetes", "startWait": "30s"},
@@ -167,12 +170,18 @@ def _write(home: Path, namespace: str, registry: str, node: Object, device: str)
             "keeper": keeper,
             "startWithin": "60s",
             "classes": {"device": {"resource": device}},
+            "probes": {"image": reference},
+            "carrier": {"image": reference, "within": "60s"},
         },
         connections={
             "tools": {"options": {"registry": registry}},
             **{name: {"options": {"registry": place}} for name, place in OTHER_REGISTRIES.items()},
             "secret": {"location": "s3://x", "options": {"secretEnv": {"KEY": {"secret": "none", "key": "none"}}}},
             "gone": {"options": {"claim": "none"}},
+            **{
+                name: {"access": "read-write", "options": {"s3": {**s3, "prefix": "team", "secret": secret}}}
+                for name, secret in (("store", "store-keys"), ("keyless", "none"))
+            },
             "events": {"options": {"configMap": "none"}},
             **{name: {"access": "read-write", "options": {"claim": f"{name}-data"}} for name in PLACES},
         },

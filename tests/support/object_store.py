@@ -18,6 +18,7 @@ class ObjectStore:
     endpoint: str
     keys: tuple[str, str]
     bucket: str = BUCKET
+    port: int = 0
     reader: tuple[str, str] = ("", "")
     """Of somebody who may read only."""
     _backend: Any = field(default=None, repr=False)
@@ -32,8 +33,8 @@ class ObjectStore:
 
 
 @contextlib.contextmanager
-def object_store() -> Iterator[ObjectStore]:
-    """Serve one for a while."""
+def object_store(host: str = "127.0.0.1") -> Iterator[ObjectStore]:
+    """Serve one for a while; pods of another network namespace need another address than the usual one."""
     from moto import settings
     from moto.core.authorization import ActionAuthenticatorMixin
     from moto.iam.models import iam_backends
@@ -46,7 +47,7 @@ def object_store() -> Iterator[ObjectStore]:
             """Say nothing."""
 
     application = DomainDispatcherApplication(create_backend_app)
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Silent)
+    server = make_server(host, 0, application, threaded=True, request_handler=Silent)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     backend, iam = s3_backends[ACCOUNT]["aws"], iam_backends[ACCOUNT]["aws"]
     backend.create_bucket(BUCKET, "us-east-1")
@@ -55,7 +56,8 @@ def object_store() -> Iterator[ObjectStore]:
     settings.INITIAL_NO_AUTH_ACTION_COUNT, ActionAuthenticatorMixin.request_count = 0, 0
     thread.start()
     try:
-        yield ObjectStore(f"http://127.0.0.1:{server.server_port}", keys[0], reader=keys[1], _backend=backend)
+        port = server.server_port
+        yield ObjectStore(f"http://127.0.0.1:{port}", keys[0], reader=keys[1], port=port, _backend=backend)
     finally:
         settings.INITIAL_NO_AUTH_ACTION_COUNT = before
         server.shutdown()

@@ -255,6 +255,8 @@ def evidence_for(contract: Contract, evidence: EvidenceSet, probed: Contract | N
 def _claimed(contract: Contract, claim: str) -> object:
     """Return what a contract says under a claim's name; for claims about the whole environment, how it runs work."""
     section, _, name = claim.partition(".")
+    if section == "bandwidth":
+        return contract.connections.get(name)
     if section in ("classes", "connections", "storage", "links"):
         named: Mapping[str, object] = getattr(contract, section)
         return named.get(name)

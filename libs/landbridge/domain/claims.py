@@ -18,7 +18,7 @@ CARBON = "carbon.intensity"  # grams of CO2 equivalent per kWh now, as the envir
 SELF_STOP = "lifecycle.self-stop"  # a canary with a cut lease stopped itself in time (DESIGN 6)
 
 # Claims about one thing, which matter only to operations that rely on it, or to none.
-SPECIFIC = ("classes.", "connections.", "storage.", "links.", "carbon.")
+SPECIFIC = ("classes.", "connections.", "storage.", "links.", "carbon.", "bandwidth.")
 
 
 def capability_class(name: str) -> str:
@@ -29,6 +29,11 @@ def capability_class(name: str) -> str:
 def connection(name: str) -> str:
     """Return the claim of a connection."""
     return f"connections.{name}"
+
+
+def bandwidth(connection_name: str) -> str:
+    """Return the claim of how fast a connection is, which is measured and decides where work goes, not whether."""
+    return f"bandwidth.{connection_name}"
 
 
 def storage(name: str) -> str:

@@ -6,6 +6,7 @@ workload      run a trivial workload through the executor, start to end
 clock         compare the clock with the centre's; `proven` is the offset in seconds (positive: ahead of the centre)
 capacity      `class`; count what works of a capability class; `proven` and `claimed` are amounts
 connection    `connection`, `type`, `access`; reach it as workloads do, read and, where claimed, write
+bandwidth     `connection`, `type`, `access`; how fast a connection is; `proven` is bits per second
 storage       `storage`; provision, write, read
 link          `environment`; measure bandwidth and latency to another environment
 boundary      `boundary`, `expect` = allowed | refused; something that must be let through, or must be refused
@@ -19,6 +20,7 @@ WORKLOAD: Final = "workload"
 CLOCK: Final = "clock"
 CAPACITY: Final = "capacity"
 CONNECTION: Final = "connection"
+BANDWIDTH: Final = "bandwidth"
 STORAGE: Final = "storage"
 LINK: Final = "link"
 BOUNDARY: Final = "boundary"

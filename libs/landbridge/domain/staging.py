@@ -1,16 +1,22 @@
 """How long, and at what price, an operation's inputs take to reach an environment.
 
 Data of a connection that lies in the environment's own region, or that is cached there, is at hand. Other data crosses
-a link whose bandwidth the connection or the contract states. What is not stated is unknown, never zero.
+a way whose bandwidth was measured, else that which the connection or the contract states. What is neither is unknown,
+never zero.
 """
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
+from landbridge.domain import claims, units
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.contract import OfferedConnection
+from landbridge.domain.evidence import PROVEN
 from landbridge.domain.requirements import ConnectionNeed, Requirements
 
 GB = 10**9
+NOTHING_MEASURED: Mapping[str, float] = {}
 
 
 class Staging(NamedTuple):
@@ -31,12 +37,14 @@ def moves_data(requirements: Requirements) -> bool:
     return any(need.readings for need in requirements.connections)
 
 
-def staging(requirements: Requirements, candidate: Candidate) -> Staging:
-    """Return what staging all inputs takes, one after the other."""
+def staging(
+    requirements: Requirements, candidate: Candidate, measured: Mapping[str, float] = NOTHING_MEASURED
+) -> Staging:
+    """Return what staging all inputs takes, one after the other. `measured`: bits per second by connection."""
     moved: list[Staging] = []
     for need in requirements.connections:
         if need.readings:
-            part = _stage(need, candidate)
+            part = _stage(need, candidate, measured.get(need.name))
             if part is not AT_HAND:
                 moved.append(part)
     if not moved:
@@ -52,6 +60,16 @@ def staging(requirements: Requirements, candidate: Candidate) -> Staging:
     )
 
 
+def measured_bandwidths(candidate: Candidate, now: datetime) -> dict[str, float]:
+    """Return what the environment's probes have measured of its connections, in bits per second, where it is fresh."""
+    found = {}
+    for name in candidate.contract.connections:
+        state = candidate.evidence.get(claims.bandwidth(name))
+        if state is not None and state.result == PROVEN and state.proven and state.expires > now:
+            found[name] = state.proven
+    return found
+
+
 def _total(parts: list[float | None]) -> float | None:
     known = [part for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None
@@ -62,14 +80,14 @@ def _whole(parts: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(parts) else None
 
 
-def _stage(need: ConnectionNeed, candidate: Candidate) -> Staging:
+def _stage(need: ConnectionNeed, candidate: Candidate, measured: float | None) -> Staging:
     offer = candidate.contract.connections.get(need.name)
     if offer is None:
         return Staging(None, None, None, "", f"connection {need.name} is not here")
     if offer.cached or not offer.region or offer.region in candidate.regions:
         return AT_HAND
     size = _size(need, offer, candidate)
-    bandwidth, way = _bandwidth(offer, candidate)
+    bandwidth, way = _bandwidth(offer, candidate, measured)
     seconds = size * 8 / bandwidth if size is not None and bandwidth else None
     price, currency = candidate.catalogue.region_egress.get(offer.region, (None, ""))
     egress = None if price is None or size is None else size / GB * price
@@ -88,7 +106,9 @@ def _size(need: ConnectionNeed, offer: OfferedConnection, candidate: Candidate) 
     return document.size if document is not None else None
 
 
-def _bandwidth(offer: OfferedConnection, candidate: Candidate) -> tuple[int | None, str]:
+def _bandwidth(offer: OfferedConnection, candidate: Candidate, measured: float | None) -> tuple[float | None, str]:
+    if measured:
+        return measured, f"at {units.format_bandwidth(round(measured))}, as measured there"
     if offer.bandwidth is not None:
         return offer.bandwidth, "over the connection's own bandwidth"
     links = candidate.contract.links

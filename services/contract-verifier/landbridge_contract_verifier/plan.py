@@ -19,8 +19,8 @@ _EVERY_BOUNDARY: Final = ("identity", "network", "admission", "tenancy", "contro
 _BOUNDARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "process": ("identity",),
     "simulated": _EVERY_BOUNDARY,
-    # What a control plane is like, and whether rules of the network have effect, no probe of ours tells yet.
-    "kubernetes": ("identity", "admission", "tenancy"),
+    # What a control plane is like no probe of ours tells yet.
+    "kubernetes": ("identity", "network", "admission", "tenancy"),
     "slurm": ("identity",),
     "managed-endpoint": ("identity",),
 }
@@ -32,10 +32,12 @@ _BOUNDARY_CLAIM: Final = {
     "controlPlane": claims.CONTROL_PLANE,
 }
 # A managed endpoint cannot stop by itself; its work counts as `continue`.
-# A cluster's work does stop by itself, but no canary there measures it yet: until then it counts as `continue` too.
-_NO_SELF_STOP: Final = frozenset({"managed-endpoint", "kubernetes"})
+_NO_SELF_STOP: Final = frozenset({"managed-endpoint"})
 # What these find decides where work should run, not whether it may.
-_MEASURED: Final = frozenset({probe_kinds.LINK, probe_kinds.CARBON})
+_MEASURED: Final = frozenset({probe_kinds.LINK, probe_kinds.CARBON, probe_kinds.BANDWIDTH})
+# Of connections that hold data, where an executor can tell how fast they are.
+_MEASURES_BANDWIDTH: Final = frozenset({"kubernetes"})
+_HOLDS_DATA: Final = frozenset({"s3", "volume", "directory"})
 # An environment may claim hundreds of connections; their probes are spread over more time rather than run at once.
 _CONNECTIONS_PER_PERIOD: Final = 50
 
@@ -51,6 +53,7 @@ class Periods:
     link_s: int = 300
     self_stop_s: int = 600
     carbon_s: int = 300
+    bandwidth_s: int = 600
     missed_until_expiry: int = 3
 
 
@@ -130,6 +133,8 @@ def _drafts(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
         claim = claims.capability_class(name)
         yield _Draft(claim, probe_kinds.CAPACITY, offer, periods.capacity_s, pace.workload_s, {"class": name})
     yield from _connections(spec, periods, pace)
+    if executor in _MEASURES_BANDWIDTH:
+        yield from _bandwidths(spec, periods, pace)
     for name, offer in _items(spec, "storage"):
         claim = claims.storage(name)
         yield _Draft(claim, probe_kinds.STORAGE, offer, periods.capacity_s, pace.storage_s, {"storage": name})
@@ -137,7 +142,7 @@ def _drafts(spec: Mapping[str, Any], periods: Periods) -> Iterator[_Draft]:
         yield _Draft(claims.link(name), probe_kinds.LINK, offer, periods.link_s, 60, {"environment": name})
     if (spec.get("carbon") or {}).get("measured"):
         yield _Draft(claims.CARBON, probe_kinds.CARBON, spec["carbon"], periods.carbon_s, 30, {})
-    yield from _boundaries(spec, executor, periods.boundary_s * pace.slower)
+    yield from _boundaries(spec, executor, periods.boundary_s * pace.slower, pace)
 
 
 def _connections(spec: Mapping[str, Any], periods: Periods, pace: _Pace) -> Iterator[_Draft]:
@@ -152,7 +157,19 @@ def _connections(spec: Mapping[str, Any], periods: Periods, pace: _Pace) -> Iter
         yield _Draft(claims.connection(name), probe_kinds.CONNECTION, offer, period_s, pace.connection_s, parameters)
 
 
-def _boundaries(spec: Mapping[str, Any], executor: str, period_s: int) -> Iterator[_Draft]:
+def _bandwidths(spec: Mapping[str, Any], periods: Periods, pace: _Pace) -> Iterator[_Draft]:
+    for name, offer in _items(spec, "connections"):
+        if offer.get("type") in _HOLDS_DATA:
+            parameters = {
+                "connection": name,
+                "type": str(offer["type"]),
+                "access": str(offer.get("access") or "read-only"),
+            }
+            claim, kind = claims.bandwidth(name), probe_kinds.BANDWIDTH
+            yield _Draft(claim, kind, offer, periods.bandwidth_s, pace.connection_s, parameters)
+
+
+def _boundaries(spec: Mapping[str, Any], executor: str, period_s: int, pace: _Pace) -> Iterator[_Draft]:
     """Two probes for each boundary: what must be let through is, and what must be refused is."""
     stated = spec.get("boundaries") or {}
     tier = str(stated.get("securityTier", ""))
@@ -165,7 +182,8 @@ def _boundaries(spec: Mapping[str, Any], executor: str, period_s: int) -> Iterat
         for expect in (probe_kinds.ALLOWED, probe_kinds.REFUSED):
             parameters = {"boundary": section, "expect": expect}
             claim = _BOUNDARY_CLAIM[section]
-            yield _Draft(claim, probe_kinds.BOUNDARY, stated[section], period_s, 30, parameters, f".{expect}")
+            timeout_s = pace.workload_s if section == "network" else 30
+            yield _Draft(claim, probe_kinds.BOUNDARY, stated[section], period_s, timeout_s, parameters, f".{expect}")
 
 
 def _items(spec: Mapping[str, Any], section: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -22,6 +22,7 @@ class VerifierSettings(Settings):
     probe_link_seconds: int = Field(default=300, ge=1)
     probe_self_stop_seconds: int = Field(default=600, ge=1)
     probe_carbon_seconds: int = Field(default=300, ge=1)
+    probe_bandwidth_seconds: int = Field(default=600, ge=1)
     probe_missed_until_expiry: int = Field(default=3, ge=1)
     canary_seconds: int = Field(default=900, ge=1)
     retiring_seconds: int = Field(default=300, ge=0)
@@ -36,6 +37,7 @@ class VerifierSettings(Settings):
             link_s=self.probe_link_seconds,
             self_stop_s=self.probe_self_stop_seconds,
             carbon_s=self.probe_carbon_seconds,
+            bandwidth_s=self.probe_bandwidth_seconds,
             missed_until_expiry=self.probe_missed_until_expiry,
         )
 

@@ -17,6 +17,7 @@ from landbridge.domain.preferences import Observed
 from landbridge.domain.queues import Plan
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass, Requirements, from_class_body
+from landbridge.domain.staging import measured_bandwidths
 from landbridge.domain.verdict import Assessment as Judged
 from landbridge.domain.view import View
 from landbridge.domain.weighing import policy_for, policy_version, weights_for
@@ -105,6 +106,11 @@ class Book:
             if reading is not None:
                 found[name] = reading
         return found
+
+    def bandwidths(self, now: datetime) -> dict[str, dict[str, float]]:
+        """Return the measured bandwidths of connections by environment, in bits per second, where they are fresh."""
+        versions = ((name, found[0]) for name, found in self.view.candidates.items() if found)
+        return {name: told for name, candidate in versions if (told := measured_bandwidths(candidate, now))}
 
     def take(self, raw: bytes) -> tuple[str, bool]:
         """Take on an assessment unless a newer one is known; return its class and whether it was taken on."""

@@ -134,7 +134,8 @@ class Desk:
         if self.observations.due(now):
             self.observed_anew = True
             waits = backlogs(admission, view.capacity(), self.observations.lasted, now)
-            self.book.observe(self.observations.snapshot(now, waits, self.book.carbon(now)))
+            carbon, bandwidths = self.book.carbon(now), self.book.bandwidths(now)
+            self.book.observe(self.observations.snapshot(now, waits, carbon, bandwidths))
         shape = (view.shape_revision, self.book.rankings.version)
         if self._seen == view.revision and self._shape == shape:
             return

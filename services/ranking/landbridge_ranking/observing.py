@@ -20,6 +20,7 @@ ENDS: Final = 50
 SNAPSHOT_EVERY: Final = timedelta(seconds=10)
 NO_BACKLOGS: Final[Mapping[str, Backlog]] = {}
 NO_READINGS: Final[Mapping[str, Reading]] = {}
+NOTHING_MEASURED: Final[Mapping[str, Mapping[str, float]]] = {}
 # Reasons of the coordinator that are the environment's doing, not the workload's.
 FAULTS: Final = frozenset(
     {
@@ -96,13 +97,15 @@ class Observations:
         now: datetime,
         backlogs: Mapping[str, Backlog] = NO_BACKLOGS,
         carbon: Mapping[str, Reading] = NO_READINGS,
+        bandwidths: Mapping[str, Mapping[str, float]] = NOTHING_MEASURED,
     ) -> dict[str, Observed]:
         """Return what is observed now, with what runs and waits, rounded so that noise makes no difference."""
         self._taken_at = now
         self._unkept |= self._changed
         self._changed.clear()
-        names = sorted({*self._delays, *self._failures, *self._runs, *backlogs, *carbon})
-        return {name: self._observed(name, now, backlogs.get(name), carbon.get(name)) for name in names}
+        names = sorted({*self._delays, *self._failures, *self._runs, *backlogs, *carbon, *bandwidths})
+        seen = {name: self._observed(name, now, backlogs.get(name), carbon.get(name)) for name in names}
+        return {name: observed._replace(bandwidths=bandwidths.get(name, {})) for name, observed in seen.items()}
 
     def _observed(self, name: str, now: datetime, backlog: Backlog | None, carbon: Reading | None) -> Observed:
         delays, failures = self._delays.get(name, ()), self._failures.get(name, ())

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from contract.executors.cluster import NAMESPACE, KubernetesHarness
 from contract.executors.harness import TERM, Watcher, a_lease, a_work, make_executor, run, stop
+from landbridge.domain import probe_kinds
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
-from landbridge.schema.wire.report_v1 import AttemptReport
+from landbridge.schema.wire.command_v1 import Probe
+from landbridge.schema.wire.report_v1 import AttemptReport, EvidenceResult
 from landbridge_dispatch.executors.kubernetes import names
 from landbridge_dispatch.executors.protocol import Executor, Work
 from support.object_store import ObjectStore, object_store
@@ -224,3 +226,51 @@ async def test_work_whose_outputs_cannot_be_stored_has_not_completed(tmp_path: P
         await run(site.executor, work)
         report = await site.ended(work)
     assert (str(report.outcome), report.reason) == ("failed", "outputs-not-stored")
+
+
+def _probe(kind: str, connection: str, access: str) -> Probe:
+    told = {"connection": connection, "access": access, "claimed": '{"bandwidth": "10Gbit/s"}'}
+    return Probe(name=f"{kind}@1", claim=kind, kind=kind, timeout_seconds=40, parameters=told)
+
+
+async def test_a_store_is_proven_with_the_keys_of_its_binding_and_its_bandwidth_by_the_same_pod(
+    tmp_path: Path, served: ObjectStore
+) -> None:
+    probe = _probe(probe_kinds.CONNECTION, "results", "read-write")
+    async with a_cluster(tmp_path, served) as site:
+        reached = await site.executor.probe(probe)
+        measured = await site.executor.probe(_probe(probe_kinds.BANDWIDTH, "results", "read-write"))
+        jobs = site.harness.cluster.all_of("jobs", namespace=NAMESPACE)
+
+    assert reached is not None
+    assert measured is not None
+    assert (reached.result, reached.detail) == (EvidenceResult.PROVEN, "written and read")
+    assert (measured.result, measured.detail, measured.claimed) == (EvidenceResult.PROVEN, "read by one pod", 1e10)
+    assert measured.proven is not None
+    assert measured.proven > 1e6
+    assert measured.subject == reached.subject
+    assert len(jobs) == 1
+    for secret in (*served.keys, served.endpoint, served.bucket):
+        assert secret not in f"{reached} {measured}"
+    assert not [key for key in served.objects("results/") if "probe" in key], "nothing of it is left"
+
+
+async def test_a_store_that_may_only_be_read_does_not_prove_that_it_is_written(
+    tmp_path: Path, served: ObjectStore
+) -> None:
+    served.put("features/table", b"x" * (2 << 20))
+    async with a_cluster(tmp_path, served, keys=served.reader) as site:
+        written = await site.executor.probe(_probe(probe_kinds.CONNECTION, "results", "read-write"))
+        claimed = await site.executor.probe(_probe(probe_kinds.CONNECTION, "features", "read-write"))
+        measured = await site.executor.probe(_probe(probe_kinds.BANDWIDTH, "features", "read-only"))
+
+    assert written is not None
+    assert claimed is not None
+    assert measured is not None
+    assert written.result is EvidenceResult.FAILED
+    assert "AccessDenied" in written.detail
+    assert (claimed.result, claimed.detail) == (
+        EvidenceResult.FAILED,
+        "connection features is read-only here: see its binding",
+    )
+    assert measured.result is EvidenceResult.PROVEN

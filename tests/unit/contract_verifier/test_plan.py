@@ -82,7 +82,27 @@ def test_a_cluster_has_the_time_that_pods_take() -> None:
     assert by_kind[probe_kinds.CAPACITY].timeout_seconds == 90
     assert by_kind[probe_kinds.STORAGE].timeout_seconds == 120
     assert by_kind[probe_kinds.BOUNDARY].period_seconds == 2 * PERIODS.boundary_s
-    assert not {claims.NETWORK, claims.CONTROL_PLANE, claims.SELF_STOP} & {p.claim for p in plan(SPEC, 1, PERIODS)}
+    network = [probe for probe in plan(SPEC, 1, PERIODS) if probe.claim == claims.NETWORK]
+    assert [(probe.parameters["expect"], probe.timeout_seconds) for probe in network] == [
+        (probe_kinds.ALLOWED, 90),
+        (probe_kinds.REFUSED, 90),
+    ]
+    assert claims.CONTROL_PLANE not in {probe.claim for probe in plan(SPEC, 1, PERIODS)}
+
+
+def test_self_stop_is_measured_in_clusters_so_that_time_may_free_work_there() -> None:
+    [canary] = [probe for probe in plan(SPEC, 1, PERIODS) if probe.claim == claims.SELF_STOP]
+    assert (canary.kind, canary.period_seconds, canary.timeout_seconds) == (probe_kinds.SELF_STOP, 600, 120)
+    assert canary in required(plan(SPEC, 1, PERIODS))
+
+
+def test_how_fast_connections_with_data_are_is_measured_in_clusters_and_keeps_nobody_away() -> None:
+    planned = plan(SPEC, 1, PERIODS)
+    [probe] = [probe for probe in planned if probe.kind == probe_kinds.BANDWIDTH]
+    assert (probe.claim, probe.period_seconds, probe.parameters["access"]) == ("bandwidth.models", 600, "read-write")
+    assert probe not in required(planned)
+    assert claims.general_claims([probe.claim]) == (claims.RUNTIME,)
+    assert not [each for each in plan(with_executor("process"), 1, PERIODS) if each.kind == probe_kinds.BANDWIDTH]
 
 
 def test_a_managed_endpoint_does_not_stop_by_itself() -> None:

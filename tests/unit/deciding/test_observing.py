@@ -16,6 +16,11 @@ def test_delays_and_failures_are_counted_over_the_last_ones() -> None:
     assert seen.snapshot(NOW)["a"] == Observed(20, 2.0, 30, 1)
 
 
+def test_measured_bandwidths_are_part_of_what_is_observed() -> None:
+    seen = Observations().snapshot(NOW, bandwidths={"a": {"events": 1e9}})
+    assert seen == {"a": Observed(bandwidths={"events": 1e9})}
+
+
 def test_only_the_environments_own_faults_count_as_failures() -> None:
     seen = Observations()
     for reason in ("exit-code", "timeout", "completed", "environment-lost", "relinquished"):

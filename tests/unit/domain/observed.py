@@ -45,5 +45,6 @@ def observations(draw: st.DrawFn) -> Observed:
         failures=draw(st.integers(0, 6)),
         runs=draw(st.dictionaries(st.sampled_from(RUN_KEYS), ran, max_size=2)),
         backlog=draw(st.none() | BACKLOGS),
+        bandwidths=draw(st.dictionaries(st.sampled_from(("events", "models")), st.floats(1e6, 1e11), max_size=2)),
         carbon=draw(st.none() | st.builds(Reading, st.floats(0, 900), st.just("carbon source file"))),
     )

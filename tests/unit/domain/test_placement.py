@@ -8,16 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from landbridge.domain import claims
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.constraints.serving import serving
 from landbridge.domain.decision_record import Placed, make_record, replay
 from landbridge.domain.eligibility import judge
+from landbridge.domain.evidence import Evidence
 from landbridge.domain.hardware import alternatives
 from landbridge.domain.placement import Choice, Measured, Ranking, Route, ScoreCard, choose, order, rank
 from landbridge.domain.preferences import PREFERENCES, Measurement, Observed
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
+from landbridge.domain.staging import measured_bandwidths
 from landbridge.domain.weighing import BUILT_IN, normalise, policy_for, weighted, weights_for
 from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation
 from unit.domain.observed import observations
@@ -76,6 +79,26 @@ def test_the_price_of_moving_data_is_part_of_the_cost() -> None:
     operation = hour(inputs={"a": {"connection": "events", "size": "10G"}})
     assert measured("cost", operation, environment) == pytest.approx(0.1 + 1.0)
     assert measured("transfer-time", operation, environment) == pytest.approx(80.0)
+
+
+def test_a_bandwidth_that_probes_measured_lately_counts_for_more_than_what_is_stated() -> None:
+    proof = Evidence(claims.bandwidth("events"), "proven", NOW, NOW + timedelta(hours=1), proven=1e8, claimed=1e9)
+    remote: dict[str, Any] = {"connections": {"events": {"region": "us-east-1", "bandwidth": "1Gbit/s"}}}
+    operation = hour(inputs={"a": {"connection": "events", "size": "10G"}})
+    slow = an_environment("slow", evidence={proof.claim: proof}, **remote)
+    stated = an_environment("stated", **remote)
+
+    found = measured_bandwidths(slow, NOW)
+    assert found == {"events": 1e8}
+    assert measured("transfer-time", operation, slow, Observed(bandwidths=found)) == pytest.approx(800.0)
+    assert measured("transfer-time", operation, slow) == pytest.approx(80.0)
+    seen = {"slow": Observed(bandwidths=found)}
+    ranking = rank(operation.requirements, [slow, stated], {"transfer-time": 1.0}, observed=seen)
+    assert ranking.cards[0].environment == "stated"
+    assert "at 100Mbit/s, as measured there" in card(ranking, "slow", "transfer-time").source
+    assert measured_bandwidths(slow, NOW + timedelta(hours=1)) == {}, "an old measurement is none"
+    failed = an_environment("failed", evidence={proof.claim: proof._replace(result="unknown", proven=None)}, **remote)
+    assert measured_bandwidths(failed, NOW) == {}
 
 
 def test_an_unknown_price_is_unknown_and_never_zero() -> None:

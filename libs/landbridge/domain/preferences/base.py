@@ -12,6 +12,7 @@ from landbridge.domain.runs import Ran
 
 P = TypeVar("P")
 NO_RUNS: Mapping[str, Ran] = {}
+NO_BANDWIDTHS: Mapping[str, float] = {}
 
 
 class Measurement(NamedTuple):
@@ -27,7 +28,7 @@ class Observed(NamedTuple):
 
     `failures` are attempts that the environment, not the workload, let down. `runs` tells by `run_key` how long
     completed work took, `backlog` what runs and waits there; None: nothing does. `carbon` is the intensity that its
-    own source tells.
+    own source tells, `bandwidths` what was measured of connections, in bits per second.
     """
 
     starts: int = 0
@@ -37,6 +38,7 @@ class Observed(NamedTuple):
     runs: Mapping[str, Ran] = NO_RUNS
     backlog: Backlog | None = None
     carbon: Reading | None = None
+    bandwidths: Mapping[str, float] = NO_BANDWIDTHS
 
 
 NOTHING_OBSERVED = Observed()

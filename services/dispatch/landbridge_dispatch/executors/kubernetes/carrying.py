@@ -57,6 +57,11 @@ def code_variables() -> list[dict[str, Any]]:
     return [{"name": "PYTHONPATH", "value": _CODE}, {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}]
 
 
+def json_value(task: dict[str, Any]) -> str:
+    """Return a variable's value as the kubelet has to be given it."""
+    return json.dumps(task, sort_keys=True).replace("$", "$$")
+
+
 def code_mount() -> dict[str, Any]:
     """Return where the code lies."""
     return {"name": "code", "mountPath": _CODE, "readOnly": True}
@@ -83,7 +88,7 @@ def container(bindings: Bindings, work: Work, found: Resolved) -> dict[str, Any]
         "restartPolicy": "Always",
         "env": [
             *code_variables(),
-            {"name": _TASK, "value": json.dumps(task, sort_keys=True).replace("$", "$$")},
+            {"name": _TASK, "value": json_value(task)},
             *(entry for index, store in enumerate(stores.values()) for entry in reading_keys(f"STORE_{index}", store)),
         ],
         "volumeMounts": [code_mount(), *mounts(found)],

@@ -64,10 +64,10 @@ class KubernetesExecutor:
         self._shelf = Shelf(self.api, bindings)
         self._reconciler = Reconciler(self._shelf, bindings, self._seen)
         self._shelf.touched = self._reconciler.touch
-        self.keeper = LeaseKeeper(self._shelf, lambda: self._lease, _boot_ms)
+        self._probes = ClusterProbes(self.api, bindings)
+        self.keeper = LeaseKeeper(self._shelf, lambda: self._lease, _boot_ms, self._probes.self_stop)
         self.door = Door(self.api, settings.keeper, self.keeper)
         self._existence = Existence(self.api)
-        self._probes = ClusterProbes(self.api, bindings)
         self._tasks: list[asyncio.Task[None]] = []
         self._shown: dict[str, tuple[object, ...]] = {}
         self._known: dict[str, SlotKey] = {}

@@ -7,7 +7,7 @@ two pods of one slot, whoever made the second, only one ever starts.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from landbridge.domain.ownership.environment_model import FINAL, SlotPhase
 from landbridge.domain.ownership.leases import HeldLease, StartVerdict, start_verdict
@@ -37,19 +37,33 @@ class Asking:
     uid: str
 
 
+class Canaries(Protocol):
+    """Pods of probes, which take no slot."""
+
+    async def answer(self, namespace: str, pod: str, uid: str, *, running: bool) -> str | None:
+        """Return the line for a canary; None: the pod is none."""
+
+
 class LeaseKeeper:
     """Answers wrappers. `boot_ms` is the clock of the lease."""
 
-    def __init__(self, shelf: Shelf, lease: Callable[[], HeldLease], boot_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, shelf: Shelf, lease: Callable[[], HeldLease], boot_ms: Callable[[], int], canaries: Canaries | None = None
+    ) -> None:
         self._shelf = shelf
         self._lease = lease
         self._boot_ms = boot_ms
+        self._canaries = canaries
         self._there: dict[str, dict[int, tuple[str, float]]] = {}
         """Of gangs: when which pod asked last, by slot and rank."""
 
     async def answer(self, asking: Asking, *, running: bool, checkpoint: str = "") -> str:
         """Return the line for the wrapper; see wrapper.sh for the words."""
         pod = await self._shelf.pod(asking.namespace, asking.pod, asking.uid)
+        if pod is None and self._canaries is not None:
+            told = await self._canaries.answer(asking.namespace, asking.pod, asking.uid, running=running)
+            if told is not None:
+                return told
         if pod is None:
             return "never not-here this pod belongs to no slot of this site"
         name = (pod["metadata"].get("labels") or {}).get(names.SLOT, "")

@@ -40,7 +40,7 @@ SHELL_CONTAINER: Final = "shell"
 ROOT: Final = "/landbridge"
 WRAPPER_FILE: Final = "wrapper.sh"
 CARRIER: Final = "carrier"
-CARRIER_MODULES: Final = ("__init__", "__main__", "checkpoints", "files", "signing", "store")
+CARRIER_MODULES: Final = ("__init__", "__main__", "checkpoints", "files", "signing", "store", "trial")
 
 
 def name_of(key: SlotKey) -> str:

@@ -35,7 +35,12 @@ NAMESPACED: Final = (
     Permission("", "events", ("list",), "why a pod cannot be placed or mounted, or a Job may not make one"),
     Permission("", "services", ("get", "create", "patch"), "addresses of gangs and services; they go with their Job"),
     Permission("apps", "deployments", ("get", "list", "watch", "create", "patch"), "services; they go with their Job"),
-    Permission("", "configmaps", ("create",), "the wrapper script that pods mount; immutable, one for each release"),
+    Permission(
+        "",
+        "configmaps",
+        ("create",),
+        "wrapper and carrier, which pods mount; immutable, one for each release",
+    ),
     Permission("", "persistentvolumeclaims", ("get",), "a claim that is not there is refused before anything starts"),
     Permission("", "serviceaccounts", ("get",), "an identity that is nobody here is refused before anything starts"),
     Permission(

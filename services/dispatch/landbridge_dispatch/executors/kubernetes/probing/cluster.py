@@ -2,19 +2,19 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from landbridge.domain import claims, probe_kinds
 from landbridge.domain.discovering.nodes import Node, read_node
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge.schema.wire.report_v1 import EvidenceResult
-from landbridge_dispatch.executors.bindings import WRITABLE, Bindings
+from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.claimed import claimed_amount, claimed_part
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object, UnreachableError
-from landbridge_dispatch.executors.kubernetes.pods import volume_of
 from landbridge_dispatch.executors.kubernetes.probing.boundary import Boundaries
+from landbridge_dispatch.executors.kubernetes.probing.connections import Connections
+from landbridge_dispatch.executors.kubernetes.probing.judging import NO_IMAGE, one, trial_of, within
 from landbridge_dispatch.executors.kubernetes.probing.members import (
     Member,
     Reach,
@@ -22,19 +22,17 @@ from landbridge_dispatch.executors.kubernetes.probing.members import (
     published_devices,
     reach_of,
 )
+from landbridge_dispatch.executors.kubernetes.probing.network import Network
 from landbridge_dispatch.executors.kubernetes.probing.running import Trials
+from landbridge_dispatch.executors.kubernetes.probing.self_stop import SelfStop
 from landbridge_dispatch.executors.kubernetes.probing.smoke import Outcome, Trial
 from landbridge_dispatch.executors.kubernetes.probing.where import Proof, affinity
-from landbridge_dispatch.executors.kubernetes.settings import ConnectionOptions, connection_options
 from landbridge_dispatch.executors.kubernetes.shelf import namespaces_of
 from landbridge_dispatch.executors.kubernetes.watching import Kept
 from landbridge_dispatch.executors.protocol import Finding
 
-MARGIN_S: Final = 4.0
-"""How long before its timeout a probe says what it knows."""
 LISTED_WITHIN_S: Final = 10.0
 NAMED_MAX: Final = 3
-NO_IMAGE: Final = "no image to try with: set kubernetes.probes.image in the site's bindings"
 
 
 class ClusterProbes:
@@ -48,6 +46,9 @@ class ClusterProbes:
         self._site = site
         self._trials = Trials(api, site, namespaces_of(bindings)[0])
         self._boundaries = Boundaries(api, bindings)
+        self.self_stop = SelfStop(api, bindings)
+        self._connections = Connections(api, bindings, self._trials)
+        self._network = Network(api, bindings, self._trials)
         self._nodes = Kept(api, "/api/v1/nodes", "", self._node_changed)
         self._subjects: dict[str, str] = {}
         self._void: set[str] = set()
@@ -79,21 +80,21 @@ class ClusterProbes:
 
     async def run(self, probe: Probe) -> Finding | None:
         """Run a probe; None: not one of a cluster's own. What the cluster does not answer is unknown."""
+        kinds: Mapping[str, Callable[[Probe], Awaitable[Finding | None]]] = {
+            probe_kinds.WORKLOAD: self._workload,
+            probe_kinds.CAPACITY: self._capacity,
+            probe_kinds.STORAGE: self._storage,
+            probe_kinds.CONNECTION: self._connections.reached,
+            probe_kinds.BANDWIDTH: self._connections.measured,
+            probe_kinds.BOUNDARY: self._boundary,
+            probe_kinds.SELF_STOP: self._stops_itself,
+        }
+        if probe.kind not in kinds:
+            return None
         try:
-            match probe.kind:
-                case probe_kinds.WORKLOAD:
-                    return await self._workload(probe)
-                case probe_kinds.CAPACITY:
-                    return await self._capacity(probe)
-                case probe_kinds.STORAGE:
-                    return await self._storage(probe)
-                case probe_kinds.CONNECTION:
-                    return await self._connection(probe)
-                case probe_kinds.BOUNDARY:
-                    return await self._boundaries.run(probe)
+            return await kinds[probe.kind](probe)
         except ApiError as error:
             return Finding(EvidenceResult.UNKNOWN, "the cluster's API", str(error))
-        return None
 
     def affinity(self, capability_class: str) -> dict[str, Any]:
         """Return where a pod may go that asks for a class, or for none: to nodes that are proven for it."""
@@ -104,73 +105,23 @@ class ClusterProbes:
     # -- workloads -----------------------------------------------------------------------------------------------
 
     async def _workload(self, probe: Probe) -> Finding:
-        return await self._one(probe, self._trial("runtime", "any node"), "a Job ran and ended")
+        return await one(self._trials, probe, trial_of(self._site, "runtime", "any node"), "a Job ran and ended")
+
+    async def _boundary(self, probe: Probe) -> Finding | None:
+        if probe.parameters.get("boundary") == "network":
+            return await self._network.run(probe)
+        return await self._boundaries.run(probe)
+
+    async def _stops_itself(self, probe: Probe) -> Finding:
+        return await self.self_stop.run(within(probe))
 
     async def _storage(self, probe: Probe) -> Finding:
         storage_class = str(claimed_part(probe).get("storageClass", ""))
         if not storage_class:
             return Finding(EvidenceResult.UNKNOWN, "no storage class", "the contract names no storageClass")
         subject = f"storage class {storage_class}"
-        trial = self._trial(f"storage {storage_class}", subject, storage_class=storage_class, writes=True)
-        return await self._one(probe, trial, "a claim was bound, written and read")
-
-    async def _connection(self, probe: Probe) -> Finding:
-        """Mount it as work does, or pull from it."""
-        name = probe.parameters.get("connection", "")
-        binding = self._bindings.connections.get(name)
-        if binding is None:
-            told = f"connection {name} is not bound here: add it to the site's bindings"
-            return Finding(EvidenceResult.FAILED, f"connection {name}", told)
-        options = connection_options(binding.options)
-        if options.registry:
-            return await self._registry(probe, name, options)
-        if not options.mounted:
-            told = f"connection {name} is reached by variables only, which no probe of this release tries"
-            return Finding(EvidenceResult.UNKNOWN, f"connection {name}", told)
-        if not options.claim:
-            # A pod that mounts it does not start where it is missing.
-            trial = self._trial(f"connection {name}", f"connection {name}", mount=volume_of(options, writable=False))
-            return await self._one(probe, trial, "mounted")
-        writes = probe.parameters.get("access") in WRITABLE
-        claim = await self._api.get(
-            f"/api/v1/namespaces/{namespaces_of(self._bindings)[0]}/persistentvolumeclaims/{options.claim}"
-        )
-        uid = str(((claim or {}).get("metadata") or {}).get("uid", "not there"))[:8]
-        subject = f"connection {name} on a claim {uid}"
-        trial = self._trial(
-            f"connection {name}",
-            subject,
-            mount=volume_of(options, writable=writes),
-            writes=writes and not options.sub_path,
-        )
-        return await self._one(probe, trial, "mounted, written and read" if trial.writes else "mounted")
-
-    async def _registry(self, probe: Probe, name: str, options: ConnectionOptions) -> Finding:
-        image = self._site.probes.images.get(name, "")
-        if not image and self._site.probes.image.startswith(options.registry.rstrip("/") + "/"):
-            image = self._site.probes.image
-        if not image:
-            told = f"nothing to pull: set kubernetes.probes.images.{name} to an image with a shell, by digest"
-            return Finding(EvidenceResult.UNKNOWN, f"registry {name}", told)
-        digest = image.rpartition("@")[2]
-        trial = self._trial(f"registry {name}", f"registry {name}, {digest[:19]}", image=image)
-        trial = replace(trial, pull_secret=options.pull_secret)
-        return await self._one(probe, trial, "pulled by digest")
-
-    def _trial(self, what: str, subject: str, *, image: str = "", **more: Any) -> Trial:
-        """Return a trial with the site's image, whose digest is part of what is proven."""
-        chosen = image or self._site.probes.image or self._site.wrapper.image
-        shell = self._site.probes.shell if image or self._site.probes.image else self._site.wrapper.shell
-        return Trial(what, f"{subject}, image {chosen.rpartition('@')[2][:19]}", chosen, shell, **more)
-
-    async def _one(self, probe: Probe, trial: Trial, told: str) -> Finding:
-        if not trial.image:
-            return Finding(EvidenceResult.UNKNOWN, trial.subject, NO_IMAGE)
-        outcome = (await self._trials.run([trial], _within(probe)))[trial]
-        if outcome.proven:
-            return Finding(EvidenceResult.PROVEN, trial.subject, told)
-        result = EvidenceResult.UNKNOWN if outcome.proven is None and outcome.busy else EvidenceResult.FAILED
-        return Finding(result, trial.subject, outcome.told)
+        trial = trial_of(self._site, f"storage {storage_class}", subject, storage_class=storage_class, writes=True)
+        return await one(self._trials, probe, trial, "a claim was bound, written and read")
 
     # -- classes -------------------------------------------------------------------------------------------------
 
@@ -188,7 +139,7 @@ class ClusterProbes:
             return Finding(EvidenceResult.FAILED, subject, told, proven=0.0, claimed=claimed)
         if not next(iter(trials)).image:
             return Finding(EvidenceResult.UNKNOWN, subject, NO_IMAGE, claimed=claimed)
-        outcomes = await self._trials.run(list(trials), _within(probe), alone=f"class {name}")
+        outcomes = await self._trials.run(list(trials), within(probe), alone=f"class {name}")
         good = [member for trial, member in trials.items() if outcomes[trial].proven]
         proven = frozenset(member.node.name for member in good)
         others = frozenset(member.node.name for member in members) - proven
@@ -225,11 +176,7 @@ class ClusterProbes:
         return published_devices(slices, drivers)
 
     def _node_trial(self, name: str, node: Node, reach: Reach) -> Trial:
-        return self._trial(f"class {name}", node.subject, node=node.name, reach=reach)
-
-
-def _within(probe: Probe) -> float:
-    return max(1.0, (probe.timeout_seconds or 30) - MARGIN_S)
+        return trial_of(self._site, f"class {name}", node.subject, node=node.name, reach=reach)
 
 
 def _subject(trials: Sequence[Trial]) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from landbridge_dispatch.executors.kubernetes import names
+from landbridge_dispatch.executors.kubernetes import carrying, names
 from landbridge_dispatch.executors.kubernetes.facts import condition, moment, pod_facts
 from landbridge_dispatch.executors.kubernetes.probing.members import Reach
-from landbridge_dispatch.executors.kubernetes.settings import KubernetesSettings
+from landbridge_dispatch.executors.kubernetes.settings import S3, KubernetesSettings
 
 Object = dict[str, Any]
 
@@ -33,6 +33,14 @@ _WRITE: Final = (
     '[ "$(cksum < /probe/sample)" = "$first" ] || no "what is read is not what was written"; '
     'rm /probe/sample || no "what was written cannot be removed"; '
 )
+BULK_BYTES: Final = 16 << 20
+"""What is carried to measure how fast that goes."""
+_CLOCK: Final = "clock() { read -r up _ </proc/uptime; now=${up%.*}${up#*.}; }; "
+_MEASURE: Final = (
+    f"{_CLOCK}clock; began=$now; dd if=/dev/zero of=/probe/bulk bs=1048576 count={BULK_BYTES >> 20} 2>/dev/null && "
+    'sync || no "it cannot be written as user $(id -u)"; clock; took=$((now - began)); rm -f /probe/bulk; '
+    f'[ "$took" -gt 0 ] || took=1; speed=$(({BULK_BYTES * 8 * 100} / took)); '
+)
 _DEVICES: Final = (
     "if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi -L >/dev/null || no 'nvidia-smi finds no device'; fi; "
 )
@@ -52,6 +60,14 @@ class Trial:
     pull_secret: str = ""
     mount: Mapping[str, Any] | None = None
     writes: bool = False
+    measures: bool = False
+    """Whether to tell how fast it writes, in bits per second."""
+    store: S3 | None = None
+    """An object store to be tried, with `access`, by the carrier's code."""
+    access: str = ""
+    script: str = ""
+    """What else is tried, by a shell; `arguments` come after the word, as `$2` and so on."""
+    arguments: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -61,12 +77,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a Job shows. `proven` None: nothing yet; `busy`: there is no room for it now. `at`: seconds since 1970."""
+    """What a Job shows. `proven` None: nothing yet; `busy`: there is no room for it now. `at`: seconds since 1970.
+
+    `speed`: bits per second, where that was measured.
+    """
 
     proven: bool | None
     told: str = ""
     at: float = 0.0
     busy: bool = False
+    speed: float | None = None
 
 
 def selector(site: str) -> str:
@@ -93,12 +113,13 @@ def job(site: KubernetesSettings, namespace: str, trial: Trial, word: str) -> Ob
 
 def _pod(site: KubernetesSettings, trial: Trial, word: str) -> Object:
     tries = (_WRITE if trial.writes else "") + (_DEVICES if trial.reach.resource or trial.reach.device_class else "")
-    script = f'{_SAY}{tries}echo "$1 $(date +%s)" > /dev/termination-log'
+    tries += (_MEASURE if trial.measures else "") + trial.script
+    script = f'{_SAY}{tries}echo "$1 $(date +%s) ${{speed:-}}" > /dev/termination-log'
     container: Object = {
         "name": names.CONTAINER,
         "image": trial.image,
         "imagePullPolicy": "Always" if trial.pull_secret or trial.what.startswith("registry") else "IfNotPresent",
-        "command": [trial.shell, *(["sh"] if trial.shell.endswith("busybox") else []), "-c", script, "probe", word],
+        "command": [*_shell(trial), "-c", script, "probe", word, *trial.arguments],
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
@@ -120,11 +141,30 @@ def _pod(site: KubernetesSettings, trial: Trial, word: str) -> Object:
     }
     if trial.pull_secret:
         pod["imagePullSecrets"] = [{"name": trial.pull_secret}]
-    if (volume := _volume(trial)) is not None:
+    if trial.store is not None:
+        container |= _store(site, trial, trial.store, word)
+        pod["volumes"] = [carrying.code_volume(names.wrapper_name())]
+    elif (volume := _volume(trial)) is not None:
         pod["volumes"] = [{"name": "probe", **volume}]
         container["volumeMounts"] = [{"name": "probe", "mountPath": "/probe"}]
     _place(pod, container, trial)
     return pod
+
+
+def _shell(trial: Trial) -> list[str]:
+    return [trial.shell, "sh"] if trial.shell.endswith("busybox") else [trial.shell]
+
+
+def _store(site: KubernetesSettings, trial: Trial, store: S3, word: str) -> Object:
+    """Return what a container has that tries an object store: the carrier's code and the store's keys."""
+    task: Object = {"place": carrying.place_of(store), "access": trial.access, "bytes": BULK_BYTES, "word": word}
+    task["message"] = "/dev/termination-log"
+    told = {"name": "LANDBRIDGE_TRIAL", "value": carrying.json_value(task)}
+    return {
+        **carrying.runs(site, f"{names.CARRIER}.trial"),
+        "env": [*carrying.code_variables(), told, *carrying.reading_keys("STORE", store)],
+        "volumeMounts": [carrying.code_mount()],
+    }
 
 
 def _volume(trial: Trial) -> Mapping[str, Any] | None:
@@ -197,7 +237,8 @@ def outcome(found: Object, pods: Sequence[Object]) -> Outcome:
         if not created - CLOCK_OFF_S <= clock <= at + CLOCK_OFF_S:
             ahead = clock - at if clock > at else clock - created
             return Outcome(False, f"its clock is {abs(ahead):.0f} s {'ahead' if ahead > 0 else 'behind'}", at)
-        return Outcome(True, "", at)
+        speed = float(said[2]) if len(said) > 2 and said[2].isdecimal() and len(said[2]) < 16 else 0.0
+        return Outcome(True, "", at, speed=speed or None)
     waits = next((fact.scheduled for fact in facts if fact.scheduled), "")
     if failed := condition(found, "Failed"):
         at = moment(failed.get("lastTransitionTime")) or created
