@@ -14,6 +14,7 @@ from landbridge.cli.instance import data_directory, find
 from landbridge.cli.leaf_site import write_leaf_site
 from landbridge.cli.options import Context, Data, Format, Output, Reason
 from landbridge.cli.running import call
+from landbridge.cli.verifying import verify
 
 if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
@@ -173,11 +174,7 @@ _Nodes = Annotated[
 ]
 
 
-@app.command()
-def verify(name: _Name, reason: Reason = "", data: Data = None, context: Context = "") -> None:
-    """Run all probes of an environment now."""
-    call(data, context, lambda client: client.control(name, "verify", reason))
-    print(f"environment {name}: asked to run its probes; see them with `landbridge get environment {name}`")
+app.command()(verify)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from landbridge.runtime.auth import Principal, Role
 from landbridge.runtime.orders import read_order
 from landbridge.runtime.problems import ProblemError
 from landbridge.store import Tx
-from landbridge_contract_verifier import access, accounts_table, controls, holds
+from landbridge_contract_verifier import access, accounts_table, controls, holds, probe_table
 from landbridge_contract_verifier.accounts_table import Account
 
 if TYPE_CHECKING:
@@ -57,6 +57,15 @@ def add_routes(app: FastAPI, service: "ContractVerifierService") -> None:
         """Return what people decided about an environment, the newest first."""
         async with service.database.transaction(readonly=True) as tx:
             return {"items": await holds.latest(tx, limit, name)}
+
+    @app.get("/v1/environments/{name}/probes")
+    async def probes(name: str, _: Principal = operator) -> dict[str, Any]:
+        """Return the probes of an environment's live versions, each with what it found last."""
+        async with service.database.transaction(readonly=True) as tx:
+            found = await probe_table.read(tx, name, service.clock.wall())
+        if found is None:
+            raise ProblemError(404, "Not found", f"no environment {name!r} is registered")
+        return found
 
     @app.post("/v1/access", status_code=201)
     async def create_access(request: Request, principal: Principal = admin) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _PASSED = (
     "cookie",
 )
 _RETURNED = ("content-type", "retry-after", "location", "cache-control", "www-authenticate")
-_TO_VERIFIER = re.compile(r"environments/[^/]+/(join$|control(/|$))|access(/|$)")
+_TO_VERIFIER = re.compile(r"environments/[^/]+/(join$|probes$|control(/|$))|access(/|$)")
 _TO_INTAKE_READ = re.compile(r"documents(/|$)")
 _TO_ALERTING = re.compile(r"(alerts|silences)(/|$)")
 _TO_COORDINATOR = re.compile(

@@ -38,6 +38,13 @@ def held(verifier: Verifier) -> set[tuple[str, str, str, str]]:
     return {(h.capability_class, h.node_selector, h.by, h.reason) for h in told.holds} if told is not None else set()
 
 
+async def test_the_table_of_probes_tells_plan_cost_and_latest_results(site: Verifier) -> None:
+    found = (await site.http.get("/v1/environments/onprem-a/probes")).json()
+    runtime = next(item for item in found["probes"] if item["claim"] == "runtime")
+    assert (runtime["required"], runtime["cost"], "result" in runtime) == (True, "a process", False)
+    assert (await site.http.get("/v1/environments/nowhere/probes")).status_code == 404
+
+
 async def test_a_class_is_paused_and_resumed_by_a_named_person_with_a_reason(site: Verifier) -> None:
     preview = await act(site, "pause", dry=True, class_="gpu-80gb")
     told = "Nothing new starts on class gpu-80gb of onprem-a until it is resumed: gpu-80gb (16 devices)."

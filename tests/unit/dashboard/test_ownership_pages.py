@@ -113,6 +113,7 @@ def test_pages_do_without_the_coordinator(web: TestClient, services: Services, p
         ("POST", "recovery/republish/ranking", "ranking"),
         ("POST", "recovery/republish/contract-verifier", "contract_verifier"),
         ("GET", "environments/reconciliation", "lineage"),
+        ("GET", "environments/x/probes", "contract_verifier"),
     ],
 )
 def test_words_of_people_go_to_the_service_that_acts_on_them(method: str, path: str, service: str) -> None:
