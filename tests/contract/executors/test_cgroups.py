@@ -32,6 +32,7 @@ async def grouped(tmp_path: Path) -> AsyncIterator[tuple[Harness, Path]]:
         yield harness, base
 
 
+@pytest.mark.root  # for others a group has to be delegated first
 async def test_the_kernel_ends_what_takes_too_much_memory_and_it_is_told_apart(grouped: tuple[Harness, Path]) -> None:
     harness, base = grouped
     watcher = Watcher(harness.executor)
