@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from landbridge_dispatch.executors.kubernetes import installing
+from landbridge_dispatch.executors.kubernetes import installing, permissions
 
 ROOT = Path(__file__).parents[1] / "deploy"
 WRITTEN = "# Written by tools/generate_kubernetes_manifests.py from the dispatcher's own table of permissions.\n"
@@ -61,6 +61,7 @@ def chart() -> dict[str, str]:
         makes_namespaces=False,
         nats_ports=(),
         api_ports=(4,),
+        operators=tuple(_OPERATORS),
     )
     by_file: dict[str, list[str]] = {}
     for item in installing.manifests(marked):
@@ -78,6 +79,8 @@ _BLOCKS = {
     ),
     r"values:\n *- '@work@'": "values: {{ toJson .Values.workNamespaces }}",
 }
+# Values by the operator whose rights they give.
+_OPERATORS = {"jobset": "jobset", "kubeflow-training": "kubeflowTraining", "kuberay": "kuberay"}
 _FILES = {
     "ServiceAccount": "rbac",
     "Role": "rbac",
@@ -95,11 +98,22 @@ _FILES = {
 
 def _template(item: dict[str, Any]) -> str:
     text = _yaml(item)
+    if item["kind"] == "Role":
+        text = _if_offered(text)
     if item["metadata"].get("namespace") == "@work@":
         return _each(text)
     for pattern, place in _BLOCKS.items():
         text = re.sub(pattern, place, text)
     return _placed(text)
+
+
+def _if_offered(text: str) -> str:
+    """Give rights on operators' objects only where the values say that they are offered."""
+    for operator, value in _OPERATORS.items():
+        groups = "|".join({re.escape(line.api_group) for line in permissions.OPERATORS[operator]})
+        rule = rf"((?:  - apiGroups:\n      - (?:{groups})\n(?:    .*\n)+)+)"
+        text = re.sub(rule, f"{{{{- if .Values.operators.{value} }}}}\n\\1{{{{- end }}}}\n", text)
+    return text
 
 
 def _each(text: str) -> str:

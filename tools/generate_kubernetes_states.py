@@ -31,6 +31,12 @@ In the namespaces of the work:
 | group | resource | verbs | why |
 |---|---|---|---|
 """
+OPERATOR = """
+There, where the bindings offer the operator `{name}`:
+
+| group | resource | verbs | why |
+|---|---|---|---|
+"""
 CLUSTER = """
 In the cluster, since the resource belongs to no namespace:
 
@@ -43,6 +49,8 @@ def main() -> int:
     """Write or compare; return the exit code."""
     text = INTRODUCTION + "".join(map(_row, ROWS))
     text += PERMISSIONS + "".join(map(_permission, permissions.NAMESPACED))
+    for name, lines in permissions.OPERATORS.items():
+        text += OPERATOR.format(name=name) + "".join(map(_permission, lines))
     text += CLUSTER + "".join(map(_permission, permissions.CLUSTER))
     if "--check" in sys.argv[1:]:
         if not TARGET.exists() or TARGET.read_text() != text:

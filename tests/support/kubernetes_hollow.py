@@ -166,6 +166,12 @@ class HollowBackend:
         if current is not None and current["metadata"].get("deletionTimestamp"):
             await self.gone(current)
 
+    async def submitted(self, pod: dict[str, Any], running: Any) -> None:
+        """Nothing is submitted to a hollow node."""
+
+    async def ended(self, uid: str) -> None:
+        """Nothing ran beside it."""
+
     async def gone(self, pod: dict[str, Any]) -> None:
         meta = pod["metadata"]
         if meta.get("deletionGracePeriodSeconds") != 0:

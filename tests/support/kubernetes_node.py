@@ -18,6 +18,7 @@ from landbridge_dispatch.executors.local import procfs
 from support.kubernetes import FakeCluster, deletion
 from support.kubernetes.kubelet import condition
 from support.kubernetes.ownership import now
+from support.kubernetes_driver import Drivers
 
 STEP_S = 0.02
 TERMINAL = ("Succeeded", "Failed")
@@ -36,6 +37,8 @@ class Running:
     memory_bytes: int = 0
     beside: list[asyncio.subprocess.Process] = field(default_factory=list)
     """Containers that start before the workload's and are ended after it."""
+    env: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
     kill_at: float = 0.0
     out_of_memory: bool = False
 
@@ -70,6 +73,12 @@ class Backend(Protocol):
     async def gone(self, pod: dict[str, Any]) -> None:
         """The pod is to be deleted and nothing of it runs: let it leave."""
 
+    async def submitted(self, pod: dict[str, Any], running: Running) -> None:
+        """Run what somebody has a container run beside its own program."""
+
+    async def ended(self, uid: str) -> None:
+        """A pod's containers have ended."""
+
 
 @dataclass
 class Node:
@@ -91,6 +100,8 @@ class Node:
     """UIDs of pods by the slot that they were made for."""
     _running: dict[str, Running] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
+    _told: dict[str, tuple[dict[str, str], dict[str, str]]] = field(default_factory=dict)
+    """Variables and places of a pod's container that starts."""
 
     async def run(self) -> None:
         """Run pods until cancelled; nothing is left running then."""
@@ -105,6 +116,8 @@ class Node:
                 await running.process.wait()
                 for process in running.beside:
                     await _ended(process)
+            for uid in self._taken:
+                await self.backend.ended(uid)
 
     @property
     def busy(self) -> bool:
@@ -144,6 +157,7 @@ class Node:
         memory = (container["resources"].get("limits") or {}).get("memory")
         limit = units.parse_bytes(memory) if memory else 0
         self._running[meta["uid"]] = Running(meta["namespace"], meta["name"], home, process, pump, limit, beside)
+        self._running[meta["uid"]].env, self._running[meta["uid"]].paths = self._told.pop(meta["uid"])
         self.started.append(meta["uid"])
         self.slots.setdefault((meta.get("labels") or {}).get("landbridge.io/slot", ""), meta["uid"])
         await self.backend.tell_running(pod)
@@ -159,6 +173,8 @@ class Node:
         words = [_unescaped(_translated(word, paths)) for word in (*container["command"], *container.get("args", ()))]
         if words[0] == "/bin/sh":
             words[0] = self.shell
+        if log:
+            self._told[pod["metadata"]["uid"]] = env, paths
         output = asyncio.subprocess.PIPE if log else asyncio.subprocess.DEVNULL
         return await asyncio.create_subprocess_exec(
             *words, env=env, cwd=home, stdout=output, stderr=asyncio.subprocess.STDOUT,
@@ -219,6 +235,7 @@ class Node:
             if loop.time() >= running.kill_at:
                 _signal(running, signal.SIGKILL)
         if running.process.returncode is None:
+            await self.backend.submitted(pod, running)
             if running.memory_bytes and procfs.resident_bytes(_descendants(running.process.pid)) > running.memory_bytes:
                 self.exceed_memory(meta["uid"])
             return
@@ -228,6 +245,7 @@ class Node:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(running.pump), 1.0)
         del self._running[meta["uid"]]
+        await self.backend.ended(meta["uid"])
         status = self._end_of(pod, running)
         shutil.rmtree(running.home, ignore_errors=True)
         await self.backend.tell_end(pod, status)
@@ -264,8 +282,17 @@ class FakeBackend:
 
     cluster: FakeCluster
 
+    drivers: Drivers = field(init=False)
+
     def __post_init__(self) -> None:
         self.cluster.kubelet.ends_deleted = False
+        self.drivers = Drivers(self.cluster)
+
+    async def submitted(self, pod: dict[str, Any], running: Running) -> None:
+        await self.drivers.follow(pod, running.home, running.env, running.paths)
+
+    async def ended(self, uid: str) -> None:
+        await self.drivers.end(uid)
 
     async def pods(self) -> list[dict[str, Any]]:
         return self.cluster.all_of("pods")

@@ -43,8 +43,26 @@ def text_of(name: str, answer: dict[str, Any], bindings: str, choices: Choices) 
         nats_ports=tuple(sorted({urlsplit(each.strip()).port or 4222 for each in url.split(",")}))
         if ":" in url
         else (),
+        operators=operators_of(bindings),
     )
     return yaml.safe_dump_all(manifests(site), sort_keys=False, width=110)
+
+
+def operators_of(bindings: str) -> tuple[str, ...]:
+    """Return the operators that the bindings let the dispatcher use. Raises CliError."""
+    import yaml
+
+    from landbridge_dispatch.executors.kubernetes.permissions import OPERATORS
+
+    try:
+        section = (yaml.safe_load(bindings) or {}).get("kubernetes") or {}
+        named = tuple(str(name) for name in section.get("operators") or ())
+    except (yaml.YAMLError, AttributeError, TypeError) as error:
+        raise CliError(f"--bindings: {error}", Exit.INVALID) from error
+    if unknown := [name for name in named if name not in OPERATORS]:
+        known = ", ".join(OPERATORS)
+        raise CliError(f"--bindings: kubernetes.operators: expected {known}, found {', '.join(unknown)}", Exit.INVALID)
+    return named
 
 
 def advice(bindings: str, choices: Choices) -> str:

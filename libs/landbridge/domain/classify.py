@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from landbridge.domain import units
-from landbridge.domain.features import features_of
+from landbridge.domain.features import RANKS, WORKLOAD_TYPES, features_of
 from landbridge.domain.requirements import (
     DEFAULT_QUEUE,
     AcceleratorNeed,
@@ -123,6 +123,10 @@ class _Lifecycle(_Part, frozen=True):
     recovery: _Recovery = _Recovery()
 
 
+class _Gang(_Part, frozen=True):
+    framework: str = ""
+
+
 class _Spec(_Part, frozen=True):
     type: str = ""
     replicas: int = 0
@@ -140,6 +144,7 @@ class _Spec(_Part, frozen=True):
     constraints: _Constraints = _Constraints()
     preferences: dict[str, float] = {}
     lifecycle: _Lifecycle = _Lifecycle()
+    gang: _Gang = _Gang()
     acceptance: msgspec.Raw = msgspec.Raw()
     data_class: str = ""
 
@@ -154,6 +159,7 @@ class _Effective(_Part, frozen=True):
     environment_settings: msgspec.Raw = msgspec.Raw()
 
 
+DISTRIBUTED = WORKLOAD_TYPES[1]
 _EFFECTIVE = msgspec.json.Decoder(_Effective)
 _EMPTY = (b"", b"[]", b"null", b"{}")
 
@@ -201,6 +207,7 @@ def _requirements(operation: _Effective) -> Requirements:
         uninterruptible=lifecycle.disconnection.policy == "must-finish" or lifecycle.recovery.mode == "never",
         features=_features(operation, image_only=image is not None and not command),
         component=spec.component,
+        framework=(spec.gang.framework or RANKS) if spec.type == DISTRIBUTED else "",
     )
 
 
@@ -230,6 +237,7 @@ def _features(operation: _Effective, *, image_only: bool) -> tuple[str, ...]:
         checkpoints=spec.checkpoints is not None,
         acceptance=bytes(spec.acceptance) not in _EMPTY,
         environment_settings=bytes(operation.environment_settings) not in _EMPTY,
+        framework=spec.gang.framework,
     )
 
 

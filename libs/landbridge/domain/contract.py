@@ -31,13 +31,21 @@ class Location(Part, frozen=True):
     operated_by: str = ""
 
 
+class Via(Part, frozen=True):
+    """The operator that runs gangs of a framework; `fallback` is what does where it is absent, if anything."""
+
+    operator: str = ""
+    fallback: str = ""
+
+
 class Runtime(Part, frozen=True):
-    """How work is run."""
+    """How work is run; `via` by a gang's framework."""
 
     executor: str = ""
     kubernetes: str = ""
     architectures: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
+    via: dict[str, Via] = {}
 
 
 class Identity(Part, frozen=True):

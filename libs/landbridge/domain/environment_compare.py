@@ -104,6 +104,15 @@ def _proof(candidate: Candidate, claim: str, now: datetime) -> Side:
     return Side("", _FAILED if state.result == FAILED else _UNKNOWN, told)
 
 
+def _gangs(candidate: Candidate) -> str:
+    """Say by which operator gangs of each framework run."""
+    told = (
+        f"{name} by {via.operator}" + (f", else {via.fallback}" if via.fallback else "")
+        for name, via in candidate.contract.runtime.via.items()
+    )
+    return listed(told, "by Indexed Jobs" if candidate.contract.runtime.executor == "kubernetes" else NOT_STATED)
+
+
 _FACTS: Final[Mapping[str, Callable[[Candidate], str]]] = {
     "security tier": lambda c: c.contract.boundaries.security_tier or NOT_STATED,
     "jurisdictions": lambda c: listed(c.jurisdictions, NOT_STATED),
@@ -112,6 +121,7 @@ _FACTS: Final[Mapping[str, Callable[[Candidate], str]]] = {
     "executor": lambda c: c.contract.runtime.executor or NOT_STATED,
     "kubernetes": lambda c: c.contract.runtime.kubernetes or "none",
     "operators": lambda c: listed(c.contract.runtime.operators),
+    "gangs": _gangs,
     "architectures": lambda c: listed(c.contract.runtime.architectures, NOT_STATED),
     "workload types": lambda c: listed(c.contract.workloads),
     "roles": lambda c: listed(c.contract.boundaries.identity.roles) if c.contract.boundaries.identity else NOT_STATED,

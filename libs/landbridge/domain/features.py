@@ -18,6 +18,11 @@ ENVIRONMENT_SETTINGS = "environment-settings"
 ASSIGNED_CLASS = "assigned-class"  # accelerators are of the class that an offer names, not the operation
 _DISCONNECTION = "disconnection."
 _TYPE = "type."
+_FRAMEWORK = "framework."
+_OPERATOR = "operator."
+
+RANKS = "ranks"
+RAY = "ray"
 
 DISCONNECTION_POLICIES = ("continue", "must-finish", "checkpoint-then-stop", "stop-after-grace")
 WORKLOAD_TYPES = ("job", "distributed-job", "service")
@@ -31,6 +36,16 @@ def type_feature(workload_type: str) -> str:
 def disconnection_feature(policy: str) -> str:
     """Return the feature that stands for obeying a disconnection policy, such as `disconnection.continue`."""
     return _DISCONNECTION + (policy or DISCONNECTION_POLICIES[0])
+
+
+def framework_feature(framework: str) -> str:
+    """Return the feature that stands for a framework of gangs other than plain ranks, such as `framework.ray`."""
+    return _FRAMEWORK + framework
+
+
+def operator_feature(operator: str) -> str:
+    """Return what a dispatcher says that may use an operator which it found, such as `operator.jobset`."""
+    return _OPERATOR + operator
 
 
 # What this release's dispatcher understands for local processes; executors that need less list less.
@@ -58,6 +73,7 @@ def features_of(
     checkpoints: bool = False,
     acceptance: bool = False,
     environment_settings: bool = False,
+    framework: str = "",
 ) -> tuple[str, ...]:
     """Return, sorted, the features that an operation of this shape needs of a dispatcher.
 
@@ -71,6 +87,7 @@ def features_of(
         (checkpoints, CHECKPOINTS),
         (acceptance, ACCEPTANCE),
         (environment_settings, ENVIRONMENT_SETTINGS),
+        (framework not in ("", RANKS), framework_feature(framework)),
     )
     needed = [type_feature(workload_type), disconnection_feature(disconnection)]
     return tuple(sorted(needed + [feature for wanted, feature in asked if wanted]))
@@ -90,4 +107,5 @@ def needed_features(operation: Mapping[str, Any]) -> tuple[str, ...]:
         checkpoints=bool(spec.get("checkpoints")),
         acceptance=bool(spec.get("acceptance")),
         environment_settings=bool(operation.get("environmentSettings")),
+        framework=(spec.get("gang") or {}).get("framework") or "",
     )

@@ -72,7 +72,8 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
     Quantities are whole numbers for one replica: `cpu` millicores, `memory` and `scratch` bytes, `expected_ms`
     milliseconds, `timeout_ms` the longest time of an attempt (0: none). `uninterruptible`: it is not stopped for
-    others. `component` is what it is an instance of, with the version. Lists without an order of their own are sorted.
+    others. `component` is what it is an instance of, with the version; `framework` is a gang's. Lists without an
+    order of their own are sorted.
     """
 
     project: str
@@ -113,6 +114,7 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
     timeout_ms: int = 0
     uninterruptible: bool = False
     component: str = ""
+    framework: str = ""
 
     @property
     def needs_compute(self) -> bool:

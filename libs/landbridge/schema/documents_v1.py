@@ -44,7 +44,9 @@ __all__ = [
     "EnvironmentSettings",
     "EvidenceRecord",
     "Executor",
+    "FrameworkVia",
     "Gang",
+    "GangFramework",
     "IdentityBoundary",
     "Image",
     "ImageVariant",
@@ -276,6 +278,17 @@ class RecoveryMode(StrEnum):
     RESTART = "restart"
     # Not at all.
     NEVER = "never"
+
+
+class GangFramework(StrEnum):
+    """What a distributed program expects of whoever starts it."""
+
+    # Not stated: ranks.
+    UNSPECIFIED = ""
+    # Every replica runs the command and finds RANK, WORLD_SIZE and MASTER_ADDR.
+    RANKS = "ranks"
+    # The replicas are a Ray cluster; the command runs once, as its driver.
+    RAY = "ray"
 
 
 class Operator(StrEnum):
@@ -715,6 +728,8 @@ class Gang(Document):
     start_within: Duration = ""
     # Whether replicas may be in several environments.
     span_environments: bool = False
+    # What the program expects of whoever starts it.
+    framework: GangFramework = GangFramework.UNSPECIFIED
 
 
 class OperationSpec(Document):
@@ -1162,6 +1177,15 @@ class Simulation(Document):
     start_delay: Duration = ""
 
 
+class FrameworkVia(Document):
+    """The operator that runs the gangs of a framework."""
+
+    # The operator: jobset, kubeflow-training or kuberay; one of runtime.operators.
+    operator: Annotated[str, Field(pattern='^(jobset|kubeflow-training|kuberay)$', min_length=1)]
+    # What runs them where the operator is absent. Not stated: they do not run.
+    fallback: Annotated[str, Field(pattern='^(indexed-job)$')] = ""
+
+
 class Runtime(Document):
     """How work is run."""
 
@@ -1179,6 +1203,9 @@ class Runtime(Document):
     versions: Annotated[Mapping[str, str], Field(max_length=100)] = Field(default_factory=dict)
     # For simulated environments: how long work takes and how it ends.
     simulation: Simulation | None = None
+    # How gangs are run in a cluster, by their framework: ranks, ray. Not stated: ranks by Indexed Jobs, ray not at
+    # all.
+    via: Annotated[Mapping[Name, FrameworkVia], Field(max_length=10)] = Field(default_factory=dict)
 
 
 class Toleration(Document):

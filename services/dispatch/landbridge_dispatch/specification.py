@@ -149,6 +149,12 @@ class Criterion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     exit_codes: tuple[int, ...] = ()
 
 
+class Gang(msgspec.Struct, frozen=True, rename="camel"):
+    """What the program of a gang expects of whoever starts it."""
+
+    framework: str = "ranks"
+
+
 class Spec(msgspec.Struct, frozen=True, rename="camel"):
     """What is wanted, as far as an executor is concerned."""
 
@@ -164,6 +170,7 @@ class Spec(msgspec.Struct, frozen=True, rename="camel"):
     image: Image | None = None
     ports: Mapping[str, Port] = {}
     route: Route | None = None
+    gang: Gang = Gang()
     resources: Resources = Resources()
     identity: str = ""
     lifecycle: Lifecycle = Lifecycle()

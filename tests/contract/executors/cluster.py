@@ -46,12 +46,15 @@ class KubernetesHarness(ProcessHarness):
         self._section = kubernetes
         self.connections: dict[str, Any] = {}
         """More than the usual ones."""
+        self._operators: tuple[str, ...] = tuple(kubernetes.get("operators", ()))
 
     @contextlib.asynccontextmanager
     async def around(self) -> AsyncIterator[None]:
         async with fake_cluster() as cluster:
             self.cluster = cluster
             cluster.namespace(NAMESPACE)
+            for operator in self._operators:
+                cluster.install(operator)
             keeper = {"url": f"http://127.0.0.1:{self._port}", "host": "127.0.0.1", "port": self._port}
             write_bindings(
                 self.home,
@@ -91,9 +94,10 @@ class KubernetesHarness(ProcessHarness):
         cluster = self.cluster
         cluster.namespace(SYSTEM)
         cluster.put("serviceaccounts", {"metadata": {"name": DISPATCHER}}, namespace=SYSTEM)
+        offered = [rule for operator in self._operators for rule in permissions.OPERATORS[operator]]
         subject = {"kind": "ServiceAccount", "name": DISPATCHER, "namespace": SYSTEM}
         for kind, listed, namespace in (
-            ("Role", (*permissions.NAMESPACED, *probing.NAMESPACED), NAMESPACE),
+            ("Role", (*permissions.NAMESPACED, *probing.NAMESPACED, *offered), NAMESPACE),
             ("ClusterRole", (*permissions.CLUSTER, *probing.CLUSTER), ""),
         ):
             rules = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from support.kubernetes import deletion, kubelet
+from support.kubernetes import deletion, kubelet, operators
 from support.kubernetes.api import Api, Call
 from support.kubernetes.controllers import Controllers
 from support.kubernetes.errors import Object
@@ -138,6 +138,11 @@ class FakeCluster:
             self.api.store.delete(key)
             return
         deletion.delete(self.api.store, self.resource(plural), key, {"propagationPolicy": policy}, dry_run=False)
+
+    def install(self, operator: str) -> None:
+        """Define an operator's kinds; its stand-in works from then on."""
+        for definition in operators.definitions(operator):
+            self.put("customresourcedefinitions", definition)
 
     def namespace(self, name: str, *, labels: dict[str, str] | None = None) -> None:
         """A namespace with its default service account."""

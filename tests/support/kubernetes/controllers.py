@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from support.kubernetes import deletion, deployments, jobs, kubelet
+from support.kubernetes import deletion, deployments, jobs, kubelet, operators
 from support.kubernetes.api import Api, Call
 from support.kubernetes.store import Change, Key
 
@@ -73,23 +73,26 @@ class Controllers:
             return
         if self.garbage:
             self._collect(key)
-        sync: Callable[[Key], float | None] | None = None
-        match key[0]:
-            case ("", "namespaces"):
-                self._namespace(key)
-            case ("batch", "jobs") if self.jobs:
-                sync = partial(jobs.sync, self.api)
-            case ("apps", "deployments") if self.deployments:
-                sync = partial(deployments.sync, self.api)
-            case ("apps", "replicasets") if self.deployments:
-                sync = partial(deployments.sync_replicas, self.api)
-            case ("", "pods"):
-                sync = self._pod
+        if key[0] == ("", "namespaces"):
+            self._namespace(key)
+        sync = self._syncs().get(key[0])
         if sync is not None and key in self.api.store.objects:
             after_s = sync(key)
             if after_s is not None:
                 due = asyncio.get_running_loop().time() + after_s
                 self._again[key] = min(due, self._again.get(key, due))
+
+    def _syncs(self) -> dict[tuple[str, str], Callable[[Key], float | None]]:
+        """What works on objects of each kind now."""
+        found: dict[tuple[str, str], Callable[[Key], float | None]] = {("", "pods"): self._pod}
+        if self.jobs:
+            found["batch", "jobs"] = partial(jobs.sync, self.api)
+        if self.deployments:
+            found["apps", "deployments"] = partial(deployments.sync, self.api)
+            found["apps", "replicasets"] = partial(deployments.sync_replicas, self.api)
+        for kind in (operators.JOBSETS, operators.PYTORCHJOBS, operators.RAYJOBS, operators.RAYCLUSTERS):
+            found[kind] = partial(operators.sync, self.api)
+        return found
 
     def _pod(self, key: Key) -> float | None:
         if self.jobs:

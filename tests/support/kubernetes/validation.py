@@ -1,8 +1,10 @@
 """What an API server refuses to write, as far as the project could run into it."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+from support.kubernetes import operator_shapes
 from support.kubernetes.errors import Object, forbidden, invalid
 from support.kubernetes.resources import Resource
 
@@ -151,6 +153,8 @@ _FIXED: dict[tuple[str, str], tuple[str, ...]] = {
     ("resource.k8s.io", "resourceclaims"): ("devices",),
     ("resource.k8s.io", "resourceclaimtemplates"): ("spec", "metadata"),
     ("storage.k8s.io", "storageclasses"): (),
+    ("jobset.x-k8s.io", "jobsets"): ("replicatedJobs", "network", "successPolicy", "failurePolicy"),
+    ("ray.io", "rayjobs"): ("rayClusterSpec", "entrypoint", "submissionMode"),
 }
 
 
@@ -191,4 +195,18 @@ def namespace_ends(qualified: str, name: str, namespace: str) -> Exception:
     )
 
 
-_CHECKS = {("", "pods"): _pod, ("batch", "jobs"): _job, ("apps", "deployments"): _deployment}
+def _of_operator(kind: str) -> Callable[[Object, Causes], None]:
+    def check(item: Object, causes: Causes) -> None:
+        causes += [("spec", problem) for problem in operator_shapes.problems(kind, item)]
+
+    return check
+
+
+_CHECKS: dict[tuple[str, str], Callable[[Object, Causes], None]] = {
+    ("", "pods"): _pod,
+    ("batch", "jobs"): _job,
+    ("apps", "deployments"): _deployment,
+    ("jobset.x-k8s.io", "jobsets"): _of_operator("JobSet"),
+    ("kubeflow.org", "pytorchjobs"): _of_operator("PyTorchJob"),
+    ("ray.io", "rayjobs"): _of_operator("RayJob"),
+}

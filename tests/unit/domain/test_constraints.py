@@ -78,6 +78,29 @@ VARIANTS = an_operation(
 KUBERNETES = an_environment(runtime={"executor": "kubernetes", "kubernetes": "1.35.2", "operators": ["kueue"]})
 
 
+CLUSTER_FEATURES = frozenset({"type.distributed-job", "disconnection.continue", "image"})
+
+
+def a_gang(framework: str = "") -> RequirementClass:
+    gang = {"gang": {"framework": framework}} if framework else {}
+    return an_operation(type="distributed-job", replicas=4, **gang)
+
+
+def via(
+    framework: str = "ranks",
+    operator: str = "jobset",
+    *,
+    operators: Any = ("jobset",),
+    fallback: str = "",
+    link: Link | None = None,
+) -> Candidate:
+    """A cluster that says by which operator gangs run; nothing is known of its dispatcher unless stated."""
+    chosen = {"operator": operator, **({"fallback": fallback} if fallback else {})}
+    runtime = {"executor": "kubernetes", "kubernetes": "1.35.2", "operators": [*operators], "via": {framework: chosen}}
+    every = CLUSTER_FEATURES | {f"operator.{name}" for name in operators} | {"framework.ray"}
+    return an_environment(runtime=runtime, link=link if link is not None else connected(features=every))
+
+
 def in_cluster(evidence: dict[str, Any]) -> Candidate:
     """A cluster, whose security tier is tried by probes."""
     return an_environment(runtime={"executor": "kubernetes", "kubernetes": "1.35.2"}, evidence=evidence)
@@ -248,6 +271,17 @@ CASES: list[Case] = [
     ("kubernetes", "violated", constrained(kubernetes=">=1.36"), KUBERNETES, [("version-not-in-range", NEVER)]),
     ("kubernetes", "violated", constrained(operators=["kueue", "kuberay"]), KUBERNETES, [("operator-not-offered", NEVER)]),
     ("kubernetes", "unknown", constrained(kubernetes=">=1.33"), PLAIN, [("no-kubernetes", NEVER)]),
+    ("gang-operator", "satisfied", a_gang(), KUBERNETES, []),
+    ("gang-operator", "satisfied", a_gang(), via(), []),
+    ("gang-operator", "boundary", a_gang(), via(operators=[], fallback="indexed-job"), []),
+    ("gang-operator", "violated", a_gang(), via(operators=["kueue"]), [("operator-absent", MISCONFIGURED)]),
+    ("gang-operator", "violated", a_gang(), via(link=connected(features=CLUSTER_FEATURES)), [("operator-absent", MISCONFIGURED)]),
+    ("gang-operator", "boundary", a_gang(), via(link=connected(features=CLUSTER_FEATURES), fallback="indexed-job"), []),
+    ("gang-operator", "boundary", a_gang(), via(link=connected(features=CLUSTER_FEATURES | {"operator.jobset"})), []),
+    ("gang-operator", "unknown", a_gang(), via(link=Link()), []),
+    ("gang-operator", "violated", a_gang("ray"), via(), [("framework-not-offered", NEVER)]),
+    ("gang-operator", "satisfied", a_gang("ray"), via("ray", "kuberay", operators=["kuberay"]), []),
+    ("gang-operator", "boundary", JOB, via(operators=[]), []),
     ("features", "satisfied", JOB, PLAIN, []),
     ("features", "violated", JOB, an_environment(link=connected(features=frozenset({"type.job"}))), [("feature-missing", MISCONFIGURED)]),
     ("features", "unknown", JOB, an_environment(link=Link()), []),

@@ -135,9 +135,24 @@ def test_rights_are_those_of_the_table_and_no_others() -> None:
         assert kind == "Role" or verb in ("get", "list", "watch") or resource == "tokenreviews"
 
 
+@pytest.mark.parametrize("operator", work.OPERATORS)
+def test_rights_on_an_operators_objects_are_given_where_it_is_offered_and_nowhere_else(operator: str) -> None:
+    groups = {line.api_group for line in work.OPERATORS[operator]}
+    value = generator._OPERATORS[operator]
+    chart = render(CHART, "lb", operators={name: name == value for name in generator._OPERATORS.values()})
+    site = installing.Installation("paris", generator.IMAGE, "tls://hub:4222", operators=(operator,))
+    wanted = of_kind(installing.manifests(site), "Role")["rules"]
+    assert of_kind(chart, "Role")["rules"] == wanted
+    named = {group for rule in wanted for group in rule["apiGroups"]}
+    assert groups <= named
+    others = {line.api_group for name, lines in work.OPERATORS.items() if name != operator for line in lines}
+    assert not named & (others - groups)
+    kubernetes_validate.validate(of_kind(chart, "Role"), VERSIONS[-1], strict=True)
+
+
 def test_the_documentation_lists_every_right() -> None:
     text = (ROOT / "docs/kubernetes.md").read_text()
-    for items in (work.NAMESPACED, probing.NAMESPACED, work.CLUSTER, probing.CLUSTER):
+    for items in (work.NAMESPACED, probing.NAMESPACED, work.CLUSTER, probing.CLUSTER, *work.OPERATORS.values()):
         for row in installing.table(items):
             assert row in text
 

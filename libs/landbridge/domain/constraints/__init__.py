@@ -15,6 +15,7 @@ from landbridge.domain.constraints.deadline import Deadline
 from landbridge.domain.constraints.dispatcher_features import DispatcherFeatures
 from landbridge.domain.constraints.environment_choice import EnvironmentChoice
 from landbridge.domain.constraints.evidence import Evidence
+from landbridge.domain.constraints.gang_operator import GangOperator
 from landbridge.domain.constraints.hardware import Hardware
 from landbridge.domain.constraints.identity import Identity
 from landbridge.domain.constraints.kubernetes import Kubernetes
@@ -54,7 +55,7 @@ GROUPS: Final[tuple[tuple[Constraint, ...], ...]] = (
     ),
     (Residency(), SecurityTier(), ModelLicence(), DataMovement(), Connections()),
     (Hardware(), Compute(), ClassControl()),
-    (ComputeEvidence(), Evidence(), DispatcherFeatures(), ContractPhase(), Control(), Link()),
+    (ComputeEvidence(), Evidence(), DispatcherFeatures(), GangOperator(), ContractPhase(), Control(), Link()),
     (Deadline(), Maintenance(), Support()),
     (OperatorRules(),),
 )

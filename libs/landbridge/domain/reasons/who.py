@@ -189,6 +189,23 @@ WHO: Final = (
         "use an environment that has the operator, or have it installed and stated in runtime.operators",
     ),
     Reason(
+        "gang-operator",
+        "framework-not-offered",
+        _NEVER,
+        "gangs of framework <framework>",
+        "frameworks <names>",
+        "use an environment that runs the framework, or have its operator installed and stated in runtime.via",
+    ),
+    Reason(
+        "gang-operator",
+        "operator-absent",
+        _WRONG,
+        "operator <name> for gangs of framework <framework>, as runtime.via says",
+        "operators <names>[, and a dispatcher that did not find it]",
+        "have the operator installed and its rights given to the dispatcher (kubernetes.operators in the bindings of "
+        "{environment}), or state a fallback in runtime.via",
+    ),
+    Reason(
         "controls",
         "control-unknown",
         _WRONG,

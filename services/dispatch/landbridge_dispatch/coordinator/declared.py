@@ -38,6 +38,7 @@ class DeclaredGang(msgspec.Struct, frozen=True, rename="camel"):
     """How the replicas of a distributed job start, as written."""
 
     start_within: str = ""
+    framework: str = ""
 
 
 class DeclaredAccelerator(msgspec.Struct, frozen=True):
@@ -117,6 +118,7 @@ def declare(body: bytes) -> Declared:
         checkpoints=_stated(spec.checkpoints),
         acceptance=_stated(spec.acceptance),
         environment_settings=_stated(document.environment_settings),
+        framework=spec.gang.framework,
     )
     policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
     queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)

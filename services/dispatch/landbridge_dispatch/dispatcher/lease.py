@@ -7,7 +7,7 @@ until starting is allowed. Everything is counted from the moment a request was *
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -58,7 +58,12 @@ class LeaseKeeper:
         """Called with the term, after a hello: flush reports, then show everything."""
         self._bus: Bus
         self._subject = subjects.lease(environment)
-        self._request = {"incarnation": incarnation, "boot_id": boot_id, "features": features, "executor": executor}
+        self._request: dict[str, Any] = {
+            "incarnation": incarnation,
+            "boot_id": boot_id,
+            "features": features,
+            "executor": executor,
+        }
         self._chain = home / CHAIN_FILE
         self._timing = timing
         self.reconciled = asyncio.Event()
@@ -70,6 +75,10 @@ class LeaseKeeper:
         self._inventory_term = 0
         chain = files.read_json(self._chain) or {}
         self.held = HeldLease(term=int(chain.get("term", 0)), n=int(chain.get("n", 0)))
+
+    def understand(self, features: tuple[str, ...]) -> None:
+        """Say at the next hello what the executor understands, once it has found what is there."""
+        self._request["features"] = features
 
     def current(self) -> HeldLease:
         return self.held
@@ -115,7 +124,7 @@ class LeaseKeeper:
             n=self.held.n + 1,
             wall_clock=wall(),
             free_slots=self.free_slots(),
-            **self._request,  # type: ignore[arg-type]
+            **self._request,
         )
         sent_at, sent_wall = boot_ms(), wall()
         try:

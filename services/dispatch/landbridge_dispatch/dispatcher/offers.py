@@ -41,7 +41,6 @@ class OfferDoor:
     ) -> None:
         self._desk = desk
         self._environment = environment
-        self._features = frozenset(desk.executor.features)
         self._centre_now = centre_now
         self._terms_of = terms_of
         self._has_room = has_room
@@ -110,7 +109,7 @@ class OfferDoor:
         return items
 
     def _read(self, offer: Offer, traceparent: str) -> Work:
-        missing = sorted(set(offer.features) - self._features)
+        missing = sorted(set(offer.features) - set(self._desk.executor.features))
         if missing:
             words = f"this dispatcher does not offer {', '.join(missing)}: update it, or place the work elsewhere"
             raise RefusedError(RefusalCode.DISPATCHER_TOO_OLD, words)

@@ -162,6 +162,7 @@ class Dispatcher:
         """Everything that the site has by itself."""
         await self.executor.open()
         stack.push_async_callback(self.executor.close)
+        self.lease.understand(tuple(sorted(self.executor.features)))
         slots = await restore(self.executor, self.desk)
         self.prober.load()
         self.contract.take(self.prober.plan)

@@ -105,6 +105,7 @@ class RefusalCode(StrEnum):
     WORKLOAD = "workload-not-supported"
     IMAGE = "image-not-accepted"
     CLASS = "class-not-reached"
+    OPERATOR = "operator-absent"
     RESUME = "checkpoint-unreadable"
 
 
@@ -194,8 +195,10 @@ class Executor(Protocol):
     """One way to run work. Names of executors are those of the contract's `runtime.executor`."""
 
     name: str
-    features: tuple[str, ...]
-    """What operations may need of it (`landbridge.domain.features`)."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Return what operations may need of it (`landbridge.domain.features`), complete once it is open."""
 
     async def open(self) -> None:
         """Take over what an earlier process has left. Nothing is started."""

@@ -8,6 +8,7 @@ import pytest
 from landbridge.domain.ownership.environment_model import FinalReport, ReportState
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge_dispatch.executors.kubernetes import manifests, names, records
+from landbridge_dispatch.executors.kubernetes.objects import owned
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved, resolve
 from landbridge_dispatch.executors.protocol import Burial, RefusedError, SlotKey, Work
 from unit.dispatch.kubernetes.things import DIGEST, OPERATION, some_bindings, some_work
@@ -55,7 +56,7 @@ def parts_of(kind: str) -> list[dict[str, Any]]:
     job = made(kind)[2] | {}
     job["metadata"]["uid"] = "job-uid"
     kept = records.read(job, names.PARTS, list[dict[str, Any]])
-    return [manifests.owned(part, job) for part in kept or ()]
+    return [owned(part, job) for part in kept or ()]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -88,7 +89,7 @@ def test_a_device_class_becomes_a_claim_template_in_the_words_of_the_version(ver
     major, minor = version.split(".")
     assert manifests.devices_version((int(major), int(minor))) == api
     [part] = manifests.parts(bindings, work, found, api)
-    template = manifests.owned(part, {"metadata": {"name": "op-1", "uid": "job-uid"}})
+    template = owned(part, {"metadata": {"name": "op-1", "uid": "job-uid"}})
     kubernetes_validate.validate(template, version, strict=True)
     pod = manifests.job(bindings, work, found)["spec"]["template"]["spec"]
     assert pod["resourceClaims"] == [{"name": "devices", "resourceClaimTemplateName": names.name_of(work.key)}]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from landbridge_dispatch.executors.kubernetes import names, records
-from landbridge_dispatch.executors.kubernetes.facts import pod_facts
+from landbridge_dispatch.executors.kubernetes.facts import PodFacts, pod_facts
+from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, State, Told
 from landbridge_dispatch.executors.kubernetes.progress import Progress, progress
 from landbridge_dispatch.executors.kubernetes.remains import read_remains
 from landbridge_dispatch.executors.kubernetes.states import ROWS, Meaning, Seen, row_of
@@ -71,12 +72,61 @@ BEFORE: dict[str, tuple[dict[str, Any], tuple[Meaning, str]]] = {
 }  # fmt: skip
 
 
-def decided(job: dict[str, Any], pods: list[dict[str, Any]], since: float = 0.0) -> Progress:
-    return progress(job, pods, NOW, long_s=600, since=lambda _code: since)
+# Row code → what the operator says, the pod if there is one, whether it took the slot, what follows as above.
+BY_OPERATOR: dict[str, tuple[State, dict[str, Any] | None, tuple[Any, str]]] = {
+    "ended-with-its-cluster": (
+        State.SUCCEEDED, {**FAILED, "exited": KILLED | {"message": "status 0"}, "deleting": True}, ("completed", ""),
+    ),
+    "operator-failed": (State.FAILED, {"phase": "Running"}, (Meaning.NOT_STARTED, "failed-to-start")),
+    "operator-done": (State.SUCCEEDED, None, (Meaning.NOT_STARTED, "failed-to-start")),
+    "operator-object-gone": (State.GONE, None, (Meaning.NOT_STARTED, "removed-externally")),
+    "operator-suspended": (State.SUSPENDED, None, (Meaning.WAITS, "")),
+}  # fmt: skip
+
+
+def decided(job: dict[str, Any], pods: list[dict[str, Any]], since: float = 0.0, told: Told = NOT_TOLD) -> Progress:
+    return progress(job, pods, NOW, long_s=600, since=lambda _code: since, told=told)
 
 
 def test_every_row_has_a_case() -> None:
-    assert {row.code for row in ROWS} == STARTED.keys() | BEFORE.keys()
+    assert {row.code for row in ROWS} == STARTED.keys() | BEFORE.keys() | BY_OPERATOR.keys()
+
+
+@pytest.mark.parametrize("code", BY_OPERATOR)
+def test_of_what_an_operator_says(code: str) -> None:
+    state, fields, (meaning, reason) = BY_OPERATOR[code]
+    claimed = not isinstance(meaning, Meaning)
+    job, told = a_job(claims={"0": "pod-1"} if claimed else None), Told(state, "the operator's words")
+    pods = [a_pod(**fields)] if fields is not None else []
+    facts = pod_facts(pods[0]) if pods else PodFacts(uid="")
+    row = row_of(Seen(facts, read_remains(facts.message), claimed=claimed, told=told))
+    assert row.code == code
+
+    found = decided(job, pods, told=told)
+
+    if claimed:
+        assert found.end is not None
+        assert (found.end.outcome, found.end.reason) == (meaning, reason)
+    else:
+        assert row.meaning is meaning
+        assert (found.grave is None) is (meaning is Meaning.WAITS)
+        assert found.grave is None or found.grave.reason == reason
+        assert pods or "the operator's words" in (
+            found.provider or found.grave.message if found.grave else found.provider
+        )
+
+
+def test_what_only_the_operator_saw_counts_where_the_pods_are_gone() -> None:
+    job = a_job(claims={"0": "pod-1"}, acceptance=[{"metric": "auc", "atLeast": 0.8}])
+    done = decided(a_job(claims={"0": "pod-1"}), [], told=Told(State.SUCCEEDED, "Complete")).end
+    unproven = decided(job, [], told=Told(State.SUCCEEDED, "Complete")).end
+    failed = decided(job, [], told=Told(State.FAILED, "Failed (AppFailed)")).end
+    assert done is not None
+    assert unproven is not None
+    assert failed is not None
+    assert (done.outcome, done.exit_code) == ("completed", None)
+    assert (unproven.outcome, unproven.reason) == ("failed", "acceptance-not-met")
+    assert (failed.outcome, failed.reason, failed.message) == ("failed", "operator-failed", "Failed (AppFailed)")
 
 
 @pytest.mark.parametrize("code", STARTED)

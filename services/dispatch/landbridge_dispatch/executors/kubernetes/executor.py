@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from landbridge.domain import features
-from landbridge.domain.contract import Contract
+from landbridge.domain.contract import Contract, Via
 from landbridge.domain.ownership.environment_model import FINAL, FinalReport, SlotPhase
 from landbridge.domain.ownership.leases import NO_LEASE, HeldLease
 from landbridge.runtime import logs
@@ -19,6 +19,9 @@ from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object, 
 from landbridge_dispatch.executors.kubernetes.door import Door
 from landbridge_dispatch.executors.kubernetes.existence import Existence
 from landbridge_dispatch.executors.kubernetes.keeping import LeaseKeeper
+from landbridge_dispatch.executors.kubernetes.operators.choosing import operator_for
+from landbridge_dispatch.executors.kubernetes.operators.discovering import found_operators
+from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
 from landbridge_dispatch.executors.kubernetes.parts import make_parts
 from landbridge_dispatch.executors.kubernetes.probing.cluster import ClusterProbes
 from landbridge_dispatch.executors.kubernetes.reading import list_outputs, read_log, read_output
@@ -49,7 +52,14 @@ class KubernetesExecutor:
     """One cluster, as its dispatcher reaches it. Whoever comes next reads all of it from the cluster again."""
 
     name = "kubernetes"
-    features = (*features.PROCESS_FEATURES, *(features.type_feature(kind) for kind in features.WORKLOAD_TYPES[1:]))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What operations may need of it; operators count once the executor is open and has found them."""
+        types = (features.type_feature(kind) for kind in features.WORKLOAD_TYPES[1:])
+        operators = (features.operator_feature(name) for name in self._operators)
+        ray = (features.framework_feature(features.RAY),) if RAYJOB.operator in self._operators else ()
+        return (*features.PROCESS_FEATURES, *types, *operators, *ray)
 
     def __init__(self, bindings: Bindings, api: Api | None = None) -> None:
         """Take over the bindings. Raises BindingsError."""
@@ -61,6 +71,9 @@ class KubernetesExecutor:
         self._bindings = bindings
         self._lease = NO_LEASE
         self._cluster = (0, 0)
+        self._operators: frozenset[str] = frozenset()
+        """Those that may be used and are there."""
+        self._via: Mapping[str, Via] = {}
         self._shelf = Shelf(self.api, bindings)
         self._reconciler = Reconciler(self._shelf, bindings, self._seen)
         self._shelf.touched = self._reconciler.touch
@@ -81,6 +94,8 @@ class KubernetesExecutor:
         """Read all slots, bring them forward, begin to follow the cluster. Raises ApiError, OSError."""
         await self.api.open()
         self._cluster = await self.api.version()
+        self._operators = await found_operators(self.api, self._bindings.kubernetes.operators)
+        self._shelf.follow(self._operators)
         for namespace in self._shelf.namespaces():
             await self._lay_wrapper(namespace)
         await self._shelf.read()
@@ -121,6 +136,7 @@ class KubernetesExecutor:
     def know(self, contract: Contract) -> None:
         roles = contract.boundaries.identity.roles if contract.boundaries.identity is not None else {}
         self._bindings = replace(self._bindings, roles=frozenset(roles))
+        self._via = contract.runtime.via
 
     # -- slots ---------------------------------------------------------------------------------------------------------
 
@@ -139,7 +155,8 @@ class KubernetesExecutor:
             found = resolve(self._bindings, work)
             asked = work.view.spec.resources.accelerator
             found.affinity = self._probes.affinity(asked.class_ if asked is not None else "")
-            job = manifests.job(self._bindings, work, found, manifests.devices_version(self._cluster))
+            operator = operator_for(work.view.spec, self._via, self._operators)
+            job = manifests.job(self._bindings, work, found, manifests.devices_version(self._cluster), operator)
         except ValueError as error:
             raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be used: {error}") from error
         if found.namespace not in self._shelf.namespaces():
@@ -191,7 +208,8 @@ class KubernetesExecutor:
         if job is None or orders.begun(job, settings, now) is None:
             return
         try:
-            await make_parts(self.api, job)
+            for made in await make_parts(self.api, job):
+                self._shelf.note_gang(made)
         except UnreachableError:
             raise
         except ApiError as error:

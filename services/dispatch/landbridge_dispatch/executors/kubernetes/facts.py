@@ -1,6 +1,6 @@
 """What a pod's status says, reduced to what decisions need. Everything in it may be absent. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -49,13 +49,13 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
     metadata, status = pod["metadata"], pod.get("status") or {}
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     scheduled, disruption = conditions.get("PodScheduled", {}), conditions.get("DisruptionTarget", {})
-    work = _container(status.get("containerStatuses"), names.CONTAINER)
+    work = _container(status.get("containerStatuses"), names.CONTAINERS)
     state = work.get("state") or {}
     ended, waits = state.get("terminated") or {}, _waiting(status, state)
     return PodFacts(
         uid=metadata["uid"],
         name=metadata["name"],
-        rank=_integer((metadata.get("labels") or {}).get(names.RANK)),
+        rank=names.rank_of(pod),
         phase=status.get("phase") or "Pending",
         status_reason=status.get("reason") or "",
         status_message=status.get("message") or "",
@@ -101,20 +101,16 @@ def _waiting(status: Mapping[str, Any], state: Mapping[str, Any]) -> Mapping[str
     if state and waits.get("reason") != _INITIALIZING:
         return waits
     for name in (names.SHELL_CONTAINER, names.CARRIER):
-        before = (_container(status.get("initContainerStatuses"), name).get("state") or {}).get("waiting") or {}
+        before = (_container(status.get("initContainerStatuses"), {name}).get("state") or {}).get("waiting") or {}
         if before and before.get("reason") not in (_INITIALIZING, "CrashLoopBackOff"):
             return dict(before)
     return waits
 
 
-def _container(statuses: Any, name: str) -> Mapping[str, Any]:
-    return next((status for status in statuses or () if status.get("name") == name), {})
+def _container(statuses: Any, named: Collection[str]) -> Mapping[str, Any]:
+    return next((status for status in statuses or () if status.get("name") in named), {})
 
 
 def _told(condition_: Mapping[str, Any]) -> str:
     reason, message = condition_.get("reason") or "", condition_.get("message") or ""
     return f"{reason}: {message}" if message else reason
-
-
-def _integer(text: object) -> int:
-    return int(text) if isinstance(text, str) and text.isdecimal() else 0

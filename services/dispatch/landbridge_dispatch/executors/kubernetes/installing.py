@@ -42,6 +42,8 @@ class Installation:
     makes_namespaces: bool = True
     nats_ports: tuple[int, ...] = (4222,)
     api_ports: tuple[int, ...] = (443, 6443)
+    operators: tuple[str, ...] = ()
+    """Which operators the dispatcher may use; as in the bindings."""
 
 
 def manifests(site: Installation) -> list[Object]:
@@ -51,7 +53,7 @@ def manifests(site: Installation) -> list[Object]:
         made += [namespace(name) for name in (site.namespace, *site.work_namespaces)]
     made.append(_object(site, "v1", "ServiceAccount", {"automountServiceAccountToken": False}))
     for name in site.work_namespaces:
-        made += role(name, site.namespace)
+        made += role(name, site.namespace, site.operators)
     made += cluster_role(site.namespace, f"{NAME}-{site.namespace}")
     if site.credentials:
         encoded = base64.b64encode(site.credentials.encode()).decode()
@@ -81,10 +83,11 @@ def rules(permissions: Iterable[work.Permission]) -> list[Object]:
     ]
 
 
-def role(where: str, home: str) -> list[Object]:
+def role(where: str, home: str, operators: Sequence[str] = ()) -> list[Object]:
     """Return Role and binding for one namespace of the work."""
     metadata = {"name": NAME, "namespace": where, "labels": dict(LABELS)}
-    granted = rules((*work.NAMESPACED, *probing.NAMESPACED))
+    of_operators = (line for name in operators for line in work.OPERATORS[name])
+    granted = rules((*work.NAMESPACED, *probing.NAMESPACED, *of_operators))
     return [
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": granted},
         {**_binding("Role", NAME, home), "metadata": dict(metadata)},

@@ -71,7 +71,7 @@ class LeaseKeeper:
         record = None if job is None else records.record_of(job)
         if job is None or record is None or job["metadata"]["namespace"] != asking.namespace:
             return GONE
-        if record.type != "service" and not _made(pod, job):
+        if record.type != "service" and not await self._shelf.made(pod, job):
             return "never not-here this pod was not made by its slot's Job"
         facts = pod_facts(pod)
         if running:
@@ -174,8 +174,3 @@ def _sealed(job: Object, manifest: str) -> Object | None:
     if phase_of(job) is not SlotPhase.RUNNING:
         return None
     return {"metadata": {"annotations": {names.CHECKPOINT: manifest}}}
-
-
-def _made(pod: Object, job: Object) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or ()
-    return any(owner.get("uid") == job["metadata"]["uid"] for owner in owners)

@@ -4,13 +4,16 @@ It is created suspended, which occupies the slot and starts nothing; a tombstone
 is removed by a time to live: the slot goes when the centre knows its end, and everything else goes with it.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.kubernetes import names, records
+from landbridge_dispatch.executors.kubernetes.objects import Object, labels_of, part
+from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
+from landbridge_dispatch.executors.kubernetes.operators.members import gang_object
 from landbridge_dispatch.executors.kubernetes.pods import DEVICES, pod_spec, port_name
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved
-from landbridge_dispatch.executors.kubernetes.variables import memory_bytes
+from landbridge_dispatch.executors.kubernetes.variables import Gang, memory_bytes
 from landbridge_dispatch.executors.local.build import criterion_of
 from landbridge_dispatch.executors.protocol import Burial, RefusalCode, RefusedError, Work
 from landbridge_dispatch.specification import STOP_GRACE_MS, milliseconds
@@ -18,7 +21,6 @@ from landbridge_dispatch.specification import STOP_GRACE_MS, milliseconds
 RANKS_MAX: Final = 1000
 GANG_WITHIN_MS: Final = 600_000
 _TOMBSTONE_IMAGE: Final = "landbridge.invalid/tombstone@sha256:" + "0" * 64
-Object = dict[str, Any]
 
 
 def ranks_of(work: Work) -> int:
@@ -38,29 +40,32 @@ def devices_version(cluster: tuple[int, int]) -> str:
     return "v1" if cluster >= (1, 34) else "v1beta1" if cluster >= (1, 32) else ""
 
 
-def job(bindings: Bindings, work: Work, found: Resolved, version: str = "v1") -> Object:
-    """Return the suspended Job that occupies the slot. `version`: of the API for devices. Raises RefusedError."""
+def job(bindings: Bindings, work: Work, found: Resolved, version: str = "v1", operator: str = "") -> Object:
+    """Return the suspended Job that occupies the slot. Raises RefusedError.
+
+    `version`: of the API for devices; `operator`: what runs the gang in its place.
+    """
     ranks = ranks_of(work)
-    labels = _labels(bindings, work)
+    labels = labels_of(bindings, work)
     spec: Object = {
         "suspend": True,
         "backoffLimit": 0,
         "podReplacementPolicy": "Failed",
         "parallelism": ranks,
         "completions": ranks,
-        "template": {"metadata": {"labels": labels}, "spec": pod_spec(bindings, work, found, ranks=ranks)},
+        "template": {"metadata": {"labels": labels}, "spec": pod_spec(bindings, work, found, Gang(ranks))},
     }
     if ranks > 1:
         spec["completionMode"] = "Indexed"
-    if work.view.spec.type == "service":
-        # The pods are those of a Deployment; this Job is only what is taken, and never runs.
-        spec["template"]["spec"] = _nothing(bindings)
+    if work.view.spec.type == "service" or operator:
+        # The pods are those of a Deployment or an operator; this Job is only what is taken, and never runs.
+        spec["template"] = {"metadata": {"labels": labels}, "spec": _nothing(bindings)}
     annotations = {
-        names.RECORD: records.encode(_record(work, found, ranks)),
+        names.RECORD: records.encode(_record(work, found, ranks, operator)),
         names.SPEC_HASH: work.spec_sha256,
         names.TERM: str(work.term),
     }
-    if made := parts(bindings, work, found, version):
+    if made := parts(bindings, work, found, version, operator):
         annotations[names.PARTS] = records.encode(made)
     return _job(names.name_of(work.key), found.namespace, labels, annotations, spec)
 
@@ -86,28 +91,21 @@ def tombstone(bindings: Bindings, burial: Burial, namespace: str, grave: records
     return _job(names.name_of(burial.key), namespace, labels, annotations, spec)
 
 
-def parts(bindings: Bindings, work: Work, found: Resolved, version: str) -> list[Object]:
-    """Return what goes with a slot's Job, still without its owner. `version`: of the API for devices."""
+def parts(bindings: Bindings, work: Work, found: Resolved, version: str, operator: str = "") -> list[Object]:
+    """Return what goes with a slot's Job, still without its owner; what runs stands last.
+
+    `version`: of the API for devices.
+    """
     made: list[Object] = []
-    if work.view.spec.type == "distributed-job":
+    if work.view.spec.type == "distributed-job" and not operator:
         made.append(_headless_service(bindings, work, found))
     if (template := _claim_template(bindings, work, found, version)) is not None:
         made.append(template)
     if work.view.spec.type == "service":
         made += [_service(bindings, work, found), _deployment(bindings, work, found)]
+    if operator:
+        made.append(gang_object(operator, bindings, work, found, ranks_of(work)))
     return made
-
-
-def owned(part: Object, job: Object) -> Object:
-    """Return a part as one that the cluster removes together with its slot."""
-    reference = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "name": job["metadata"]["name"],
-        "uid": job["metadata"]["uid"],
-        "controller": True,
-    }
-    return {**part, "metadata": {**part["metadata"], "ownerReferences": [reference]}}
 
 
 def _headless_service(bindings: Bindings, work: Work, found: Resolved) -> Object:
@@ -117,7 +115,7 @@ def _headless_service(bindings: Bindings, work: Work, found: Resolved) -> Object
         "publishNotReadyAddresses": True,
         "selector": {names.SLOT: names.name_of(work.key)},
     }
-    return _part("v1", "Service", bindings, work, found, spec)
+    return part("v1", "Service", bindings, work, found, spec)
 
 
 def _service(bindings: Bindings, work: Work, found: Resolved) -> Object:
@@ -127,7 +125,7 @@ def _service(bindings: Bindings, work: Work, found: Resolved) -> Object:
         for name, port in sorted(work.view.spec.ports.items())
     ]
     spec = {"selector": {names.SLOT: names.name_of(work.key)}, "ports": ports}
-    return _part("v1", "Service", bindings, work, found, spec)
+    return part("v1", "Service", bindings, work, found, spec)
 
 
 def _deployment(bindings: Bindings, work: Work, found: Resolved) -> Object:
@@ -137,9 +135,9 @@ def _deployment(bindings: Bindings, work: Work, found: Resolved) -> Object:
         "strategy": {"type": "Recreate"},
         "revisionHistoryLimit": 0,
         "selector": {"matchLabels": {names.SLOT: names.name_of(work.key)}},
-        "template": {"metadata": {"labels": _labels(bindings, work)}, "spec": pod_spec(bindings, work, found)},
+        "template": {"metadata": {"labels": labels_of(bindings, work)}, "spec": pod_spec(bindings, work, found)},
     }
-    return _part("apps/v1", "Deployment", bindings, work, found, spec)
+    return part("apps/v1", "Deployment", bindings, work, found, spec)
 
 
 def _claim_template(bindings: Bindings, work: Work, found: Resolved, version: str) -> Object | None:
@@ -155,7 +153,7 @@ def _claim_template(bindings: Bindings, work: Work, found: Resolved, version: st
     wanted = {"deviceClassName": reached.device_class, "allocationMode": "ExactCount", "count": accelerator.count}
     request = {"name": DEVICES, "exactly": wanted} if version == "v1" else {"name": DEVICES, **wanted}
     spec = {"spec": {"devices": {"requests": [request]}}}
-    return _part(f"resource.k8s.io/{version}", "ResourceClaimTemplate", bindings, work, found, spec)
+    return part(f"resource.k8s.io/{version}", "ResourceClaimTemplate", bindings, work, found, spec)
 
 
 def wrapper(site: str, namespace: str) -> Object:
@@ -168,20 +166,6 @@ def wrapper(site: str, namespace: str) -> Object:
 def _job(name: str, namespace: str, labels: Object, annotations: Object, spec: Object) -> Object:
     metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-
-
-def _labels(bindings: Bindings, work: Work) -> dict[str, str]:
-    own = names.own_labels(bindings.kubernetes.site)
-    return own | {names.SLOT: names.name_of(work.key), names.PROJECT: work.project}
-
-
-def _part(api: str, kind: str, bindings: Bindings, work: Work, found: Resolved, spec: Object) -> Object:
-    metadata = {
-        "name": names.name_of(work.key),
-        "namespace": found.namespace,
-        "labels": _labels(bindings, work),
-    }
-    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _nothing(bindings: Bindings) -> Object:
@@ -204,7 +188,7 @@ def _nothing(bindings: Bindings) -> Object:
     }
 
 
-def _record(work: Work, found: Resolved, ranks: int) -> records.Record:
+def _record(work: Work, found: Resolved, ranks: int, operator: str) -> records.Record:
     spec, epoch, policy = work.view.spec, work.epoch, work.policy
     digest = found.image.rpartition("@")[2]
     return records.Record(
@@ -214,7 +198,9 @@ def _record(work: Work, found: Resolved, ranks: int) -> records.Record:
         attempt=work.attempt,
         project=work.project,
         type=spec.type,
-        ranks=ranks,
+        # Only the driver of a Ray job takes the slot: its workers run nothing of their own.
+        ranks=1 if operator == RAYJOB.operator else ranks,
+        operator=operator,
         policy=policy.policy.value,
         within_ms=policy.within_ms,
         loss_grace_ms=policy.grace_ms,

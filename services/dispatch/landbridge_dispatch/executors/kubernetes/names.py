@@ -36,6 +36,10 @@ QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 RANK: Final = "batch.kubernetes.io/job-completion-index"
 
 CONTAINER: Final = "work"
+CONTAINERS: Final = frozenset({CONTAINER, "pytorch"})
+"""Names of a workload's container; one operator wants its own."""
+REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
+REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 SHELL_CONTAINER: Final = "shell"
 ROOT: Final = "/landbridge"
 WRAPPER_FILE: Final = "wrapper.sh"
@@ -62,6 +66,24 @@ def is_own(item: Mapping[str, Any], site: str) -> bool:
     """Tell whether an object was made by this site's dispatcher."""
     labels = item["metadata"].get("labels") or {}
     return bool(own_labels(site).items() <= labels.items())
+
+
+def rank_of(item: Mapping[str, Any]) -> int:
+    """Return a pod's rank by the labels of whoever made it; 0 where it is alone."""
+    labels = item["metadata"].get("labels") or {}
+    if labels.get(REPLICA_TYPE) == "worker":
+        return _integer(labels.get(REPLICA_INDEX)) + 1
+    return _integer(labels.get(RANK))
+
+
+def container_of(pod: Mapping[str, Any]) -> str:
+    """Return the name of a pod's container in which the workload runs."""
+    found = (str(item.get("name")) for item in (pod.get("spec") or {}).get("containers") or ())
+    return next((name for name in found if name in CONTAINERS), CONTAINER)
+
+
+def _integer(text: object) -> int:
+    return int(text) if isinstance(text, str) and text.isdecimal() else 0
 
 
 @lru_cache(maxsize=1)

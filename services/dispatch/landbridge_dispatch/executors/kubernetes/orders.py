@@ -26,7 +26,8 @@ def begun(job: Object, settings: KubernetesSettings, now: float) -> Object | Non
         return None
     record = records.record_of(job)
     patch = _noted({names.BEGUN: records.encode(now)})
-    if record is not None and record.type == "service":
+    if record is not None and (record.type == "service" or record.operator):
+        # Its pods are not this Job's: what makes them is there already.
         return patch
     if settings.local_queue:
         patch["metadata"]["labels"] = {names.QUEUE_NAME: settings.local_queue}

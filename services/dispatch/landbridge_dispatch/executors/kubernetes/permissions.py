@@ -52,6 +52,24 @@ NAMESPACED: Final = (
 )
 """A Role in each namespace of the work."""
 
+_GANGS: Final = "gangs; created once, suspended to end; they go with their Job"
+_FOLLOWED: Final = ("get", "list", "watch", "create", "patch")
+OPERATORS: Final = {
+    "jobset": (Permission("jobset.x-k8s.io", "jobsets", _FOLLOWED, _GANGS),),
+    "kubeflow-training": (
+        Permission(
+            "kubeflow.org", "pytorchjobs", _FOLLOWED, "gangs; created once, suspended to end; go with their Job"
+        ),
+    ),
+    "kuberay": (
+        Permission("ray.io", "rayjobs", _FOLLOWED, _GANGS),
+        Permission(
+            "ray.io", "rayclusters", ("get", "list", "watch"), "who made the pods of a RayJob: they are its cluster's"
+        ),
+    ),
+}
+"""Added to the Role for the operators that the site offers, and for no others."""
+
 CLUSTER: Final = (
     Permission(
         "authentication.k8s.io",

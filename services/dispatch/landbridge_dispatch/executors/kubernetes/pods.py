@@ -19,7 +19,7 @@ _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop":
 _SHELL_LIMITS: Final = {"cpu": "100m", "memory": "32Mi"}
 
 
-def pod_spec(bindings: Bindings, work: Work, found: Resolved, *, ranks: int = 1) -> dict[str, Any]:
+def pod_spec(bindings: Bindings, work: Work, found: Resolved, gang: told.Gang = told.ALONE) -> dict[str, Any]:
     """Return the pod's spec. A service's pods restart by themselves; others never do."""
     site, spec = bindings.kubernetes, work.view.spec
     service = spec.type == "service"
@@ -37,14 +37,14 @@ def pod_spec(bindings: Bindings, work: Work, found: Resolved, *, ranks: int = 1)
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(bindings, work, found, ranks)],
+        "containers": [_container(bindings, work, found, gang)],
         "volumes": _volumes(site, found),
     }
     if site.wrapper.image:
         pod["initContainers"] = [_shell_container(site)]
     if found.carried:
         pod.setdefault("initContainers", []).append(carrying.container(bindings, work, found))
-    if ranks > 1:
+    if gang.ranks > 1 and gang.tells_ranks:
         pod["subdomain"] = names.name_of(work.key)
     if found.pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in found.pull_secrets]
@@ -58,10 +58,10 @@ def grace_seconds(work: Work) -> int:
     return -(-(max(declared, work.policy.grace_ms) + KILL_MARGIN_MS) // 1000)
 
 
-def _container(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> dict[str, Any]:
+def _container(bindings: Bindings, work: Work, found: Resolved, gang: told.Gang) -> dict[str, Any]:
     site, spec = bindings.kubernetes, work.view.spec
     tools = bool(site.wrapper.image)
-    env = told.workload_variables(work, found, ranks)
+    env = told.workload_variables(work, found, gang.ranks)
     wrapper = told.wrapper_variables(
         work,
         found,
@@ -76,12 +76,12 @@ def _container(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> d
         for name, (secret, key) in found.secret_env.items()
     ]
     container: dict[str, Any] = {
-        "name": names.CONTAINER,
+        "name": gang.container,
         "image": found.image,
         "imagePullPolicy": "IfNotPresent",
         "command": [f"{told.TOOLS}/sh" if tools else "/bin/sh", f"{names.ROOT}/wrapper/{names.WRAPPER_FILE}"],
         "args": words,
-        "env": [*told.entries(env), *told.rank_variables(work, ranks), *secrets, *told.entries(wrapper)],
+        "env": [*told.entries(env), *told.rank_variables(work, gang), *secrets, *told.entries(wrapper)],
         "resources": _resources(spec, found),
         "securityContext": dict(_NO_RIGHTS),
         "terminationMessagePath": told.MESSAGE,

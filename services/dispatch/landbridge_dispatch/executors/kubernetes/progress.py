@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec.structs import replace as replace_end
+
 from landbridge.domain.ownership.environment_model import Outcome
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.facts import PodFacts, condition, moment, pod_facts
+from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, State, Told
 from landbridge_dispatch.executors.kubernetes.remains import Remains, read_remains
 from landbridge_dispatch.executors.kubernetes.states import Meaning, Patience, Row, Seen, row_of
 from landbridge_dispatch.executors.local.evidence import accepted_exit_codes, judge_acceptance
@@ -16,6 +19,8 @@ MESSAGE_MAX: Final = 1000
 SHORT_S: Final = 30.0
 _LOST = Row("gone", "the pod that took the slot is not there any more", lambda _: True, Meaning.ENDED, "failed",
             "removed-externally", text="its pod was removed, and nobody here ordered it")  # fmt: skip
+
+_TOLD = Row("told", "the operator says that it has ended", lambda _: True, Meaning.ENDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,9 @@ def progress(
     *,
     long_s: float,
     since: Callable[[str], float],
+    told: Told = NOT_TOLD,
 ) -> Progress:
-    """Return what follows. `since`: when a state of this slot, by its code, was first seen."""
+    """Return what follows. `since`: when a state of this slot, by its code, was first seen; `told`: by its operator."""
     record = records.record_of(job)
     noted = records.annotations(job)
     if record is None or names.GRAVE in noted or names.END in noted:
@@ -57,41 +63,62 @@ def progress(
     claims = records.claims_of(job)
     facts = [pod_facts(pod) for pod in pods]
     if claims:
-        return _started(record, claims, facts, stopping, now)
-    return _not_started(job, facts, now, long_s, since)
+        return _started(record, claims, facts, stopping, now, told)
+    return _not_started(job, facts, now, long_s, since, told)
 
 
 # -- the workload has started ------------------------------------------------------------------------------------------
 
 
 def _started(
-    record: records.Record, claims: Mapping[str, records.Claim], facts: Sequence[PodFacts], stopping: str, now: float
+    record: records.Record,
+    claims: Mapping[str, records.Claim],
+    facts: Sequence[PodFacts],
+    stopping: str,
+    now: float,
+    told: Told,
 ) -> Progress:
     """Tell of a gang that it has ended when none of its members runs; the first that failed says how."""
     owners = {claim.pod for claim in claims.values()}
-    seen = [Seen(pod, read_remains(pod.message), claimed=True, stopping=stopping) for pod in facts if pod.uid in owners]
+    seen = [
+        Seen(pod, read_remains(pod.message), claimed=True, stopping=stopping, told=told)
+        for pod in facts
+        if pod.uid in owners
+    ]
     # Members that have not taken their rank yet count as running: the first may have ended before the last has asked.
     waiting = len(claims) < record.ranks and any(pod.uid not in owners and not pod.over for pod in facts)
     if waiting or any(not each.pod.over for each in seen):
         return Progress(provider="; ".join(sorted({_provider(each.pod, row_of(each)) for each in seen})))
     if not seen:
         lost = Seen(PodFacts(uid=""), Remains(), claimed=True, stopping=stopping)
-        return Progress(end=_end(record, lost, _LOST, now))
+        return Progress(end=_unseen(record, lost, now, told))
     failed = [each for each in seen if each.pod.phase != "Succeeded"]
     # Members that were ended because another one had failed are younger, and mostly deleted.
-    told = min(failed or seen, key=lambda each: (each.pod.deleting, each.pod.finished_at or now, each.pod.rank))
-    if told.remains.not_started is not None:
+    first = min(failed or seen, key=lambda each: (each.pod.deleting, each.pod.finished_at or now, each.pod.rank))
+    if first.remains.not_started is not None:
         # The keeper had let it start, and the wrapper did not get as far before the lease's end.
-        reason, text = told.remains.not_started
+        reason, text = first.remains.not_started
         if reason == TOLD_TO_END:  # the wrapper does not know why; the order, if there is one, does
             reason = stopping or reason
         return Progress(grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=True))
     missing = len(owners) > len(seen) or len(claims) < record.ranks
-    row = _lacking(facts, owners, stopping) if not failed and missing else row_of(told)
+    row = _lacking(facts, owners, stopping) if not failed and missing else row_of(first)
+    if row.code == "ended-with-its-cluster" and first.remains.status is None:
+        return Progress(end=_unseen(record, first, now, told))
     sealed = next((each.remains.checkpoint for each in seen if each.remains.checkpoint), "")
     return Progress(
-        end=_end(record, told, row, now), checkpoint=manifest_of(record, sealed), provider=_provider(told.pod, row)
+        end=_end(record, first, row, now), checkpoint=manifest_of(record, sealed), provider=_provider(first.pod, row)
     )
+
+
+def _unseen(record: records.Record, lost: Seen, now: float, told: Told) -> records.End:
+    """Say how a gang ended whose pods tell nothing: its operator's word counts; metrics and outputs nobody knows."""
+    match told.state:
+        case State.SUCCEEDED if not lost.stopping:
+            return _end(record, replace(lost, remains=Remains(status=0)), _TOLD, now)
+        case State.FAILED if not lost.stopping:
+            return replace_end(_end(record, lost, _LOST, now), reason="operator-failed", message=told.words)
+    return _end(record, lost, _LOST, now)
 
 
 def _lacking(facts: Sequence[PodFacts], owners: set[str], stopping: str) -> Row:
@@ -159,27 +186,33 @@ def _measured(found: tuple[int, str] | None) -> dict[str, Any]:
 
 
 def _not_started(
-    job: Mapping[str, Any], facts: Sequence[PodFacts], now: float, long_s: float, since: Callable[[str], float]
+    job: Mapping[str, Any],
+    facts: Sequence[PodFacts],
+    now: float,
+    long_s: float,
+    since: Callable[[str], float],
+    told: Told,
 ) -> Progress:
     failed = condition(job, "Failed")
+    if not facts and told.state is not None:
+        facts = [PodFacts(uid="")]
     if not facts:
         if not failed:
             return Progress(provider="" if (job.get("spec") or {}).get("suspend") else "no pod yet")
-        told = failed.get("message") or failed.get("reason") or ""
-        text = f"its pod was removed before it had started: {told}"
+        why = failed.get("message") or failed.get("reason") or ""
+        text = f"its pod was removed before it had started: {why}"
         return Progress(
             grave=records.Grave("removed-externally", moment(failed.get("lastTransitionTime")) or now, text)
         )
-    seen = [Seen(pod, read_remains(pod.message), claimed=False) for pod in facts]
-    worst = min(((row_of(each), each) for each in seen), key=lambda pair: _ORDER.index(pair[0].meaning))
-    row, told_by = worst
-    provider = _provider(told_by.pod, row)
+    seen = [Seen(pod, read_remains(pod.message), claimed=False, told=told) for pod in facts]
+    row, shown = min(((row_of(each), each) for each in seen), key=lambda pair: _ORDER.index(pair[0].meaning))
+    provider = _provider(shown.pod, row) if shown.pod.uid else told.words
     if row.meaning in (Meaning.WAITS, Meaning.RUNS):
         return Progress(provider=provider)
     due = since(row.code) + {Patience.NONE: 0.0, Patience.SHORT: SHORT_S, Patience.LONG: long_s}[row.patience]
     if now < due:
         return Progress(provider=provider, again_at=due)
-    reason, text = told_by.remains.not_started or (row.reason, f"{row.text} ({provider})")
+    reason, text = shown.remains.not_started or (row.reason, f"{row.text} ({provider})")
     return Progress(
         grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=row.meaning is Meaning.DENIED), provider=provider
     )

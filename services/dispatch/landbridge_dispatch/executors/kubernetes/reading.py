@@ -29,7 +29,7 @@ async def read_log(shelf: Shelf, job: Object, offset: int, limit: int, tail: int
         return Chunk(b"", 0, ended)
     meta = pod["metadata"]
     limit = min(limit or CHUNK_MAX, CHUNK_MAX)
-    query = {"container": names.CONTAINER}
+    query = {"container": names.container_of(pod)}
     if not tail:
         # One byte more than wanted tells whether anything follows.
         query["limitBytes"] = str(offset + limit + 1)

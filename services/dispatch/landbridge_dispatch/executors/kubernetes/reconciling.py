@@ -16,6 +16,9 @@ from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import ApiError, Object
 from landbridge_dispatch.executors.kubernetes.events import AGAIN_S, Events
 from landbridge_dispatch.executors.kubernetes.facts import pod_facts
+from landbridge_dispatch.executors.kubernetes.operators.halting import halt
+from landbridge_dispatch.executors.kubernetes.operators.kinds import PYTORCHJOB
+from landbridge_dispatch.executors.kubernetes.operators.told import State
 from landbridge_dispatch.executors.kubernetes.orders import closed
 from landbridge_dispatch.executors.kubernetes.progress import Progress, progress
 from landbridge_dispatch.executors.kubernetes.serving import scaled_to_nothing, service_progress
@@ -106,8 +109,14 @@ class Reconciler:
         if record is not None and record.type == "service":
             return service_progress(job, record, self._shelf.deployment(job), pods, now)
         name = job["metadata"]["name"]
+        since = self._since
         return progress(
-            job, pods, now, long_s=self._long_s, since=lambda code: self._since.setdefault((name, code), now)
+            job,
+            pods,
+            now,
+            long_s=self._long_s,
+            since=lambda code: since.setdefault((name, code), now),
+            told=self._shelf.told(job),
         )
 
     async def _in_its_words(self, job: Object, found: Progress) -> str:
@@ -116,7 +125,8 @@ class Reconciler:
             return found.provider
         pods = [pod_facts(pod) for pod in self._shelf.pods_of(job)]
         stuck = [pod for pod in pods if not pod.over and not pod.running and not pod.scheduled]
-        about = stuck[0].uid if stuck else "" if pods else job["metadata"]["uid"]
+        maker = self._shelf.gang(job) or job
+        about = stuck[0].uid if stuck else "" if pods else maker["metadata"]["uid"]
         begun_at = records.read(job, names.BEGUN, float) or time.time()
         if not about or time.time() - begun_at < STUCK_S:
             if about:
@@ -129,12 +139,18 @@ class Reconciler:
     async def _enforce(self, job: Object) -> None:
         """End pods that must not run: of graves, of ended slots, and of those that were ordered to stop."""
         phase, stop = phase_of(job), records.read(job, names.STOP, records.Stop)
+        gang = self._shelf.gang(job)
+        if gang is not None and phase in FINAL:
+            await halt(self._shelf.api, gang)
         alive = [pod for pod in self._shelf.pods_of(job) if not pod_facts(pod).over]
         if not alive and phase is not SlotPhase.RUNNING:
             return
         if phase in FINAL:
             await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
             return
+        if stop is None and self._shelf.told(job).state is State.FAILED and gang is not None:
+            # The training operator leaves the members that still run.
+            await self._end_members(gang, alive)
         if stop is None or phase is not SlotPhase.RUNNING:
             return
         wait_s = stop.until - time.time() if stop.seals else 0.0
@@ -144,8 +160,15 @@ class Reconciler:
         deployment = self._shelf.deployment(job)
         if deployment is not None:
             await scaled_to_nothing(self._shelf.api, deployment)
+        if gang is not None:
+            # First: an operator makes pods anew that somebody deletes.
+            await halt(self._shelf.api, gang)
         # Kubernetes counts whole seconds, and none at all would not wait for the node's word that it has ended.
         await self._shelf.end_pods(alive, max(1, -(-stop.grace_ms // 1000)))
+
+    async def _end_members(self, gang: Object, alive: list[Object]) -> None:
+        if gang["kind"] == PYTORCHJOB.kind:
+            await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
 
     async def _clear(self, name: str) -> None:
         """End what is left of a slot whose Job is gone, before it is said that nothing runs."""

@@ -27,6 +27,9 @@ class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw
     project: str = ""
     type: str = "job"
     ranks: int = 1
+    """How many pods take the slot."""
+    operator: str = ""
+    """Which one runs it; empty: none, it is a Job's or a Deployment's."""
     policy: str = "continue"
     within_ms: int = 0
     loss_grace_ms: int = 0

@@ -10,6 +10,7 @@
       probes: {image: registry.site/tools/busybox@sha256:…, every: 10m}    # absent: the wrapper's image
       carrier: {image: registry.site/tools/python@sha256:…}    # stores outputs and checkpoints in S3; absent: it cannot
       localQueue: landbridge               # Kueue; absent: none
+      operators: [jobset]                  # which ones the dispatcher may use; its rights are made from it
 
 A connection says in its `options` what it is: `claim` (a PersistentVolumeClaim), `csi`, `configMap` or `secret`, which
 are mounted, `s3` (an object store), or `registry` (with `pullSecret`); `secretEnv` names variables from Secrets. An
@@ -25,6 +26,7 @@ import msgspec
 from landbridge.domain import units
 
 AUDIENCE = "landbridge-keeper"
+OPERATORS = frozenset({"jobset", "kubeflow-training", "kuberay"})
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
 _ENDPOINT = re.compile(
@@ -144,6 +146,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     carrier: Carrier = Carrier()
     classes: Mapping[str, ReachedClass] = {}
     local_queue: str = ""
+    operators: tuple[str, ...] = ()
+    """Which operators the dispatcher has rights for: jobset, kubeflow-training, kuberay."""
     node_selector: Mapping[str, str] = {}
     """Of all work, such as the nodes of one jurisdiction."""
     tolerations: tuple[Toleration, ...] = ()
@@ -161,6 +165,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             raise ValueError(f"site: expected lower-case letters, digits and hyphens, found {self.site!r}")
         if self.run_as_user < 1 or self.run_as_group < 1:
             raise ValueError("runAsUser, runAsGroup: expected another than root")
+        if unknown := set(self.operators) - OPERATORS:
+            raise ValueError(f"operators: expected {', '.join(sorted(OPERATORS))}, found {', '.join(sorted(unknown))}")
         units.parse_duration(self.start_within)
         units.parse_bytes(self.work_size)
 

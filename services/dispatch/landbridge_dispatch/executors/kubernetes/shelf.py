@@ -4,8 +4,8 @@ Names are unique over the namespaces: one epoch of an operation has one slot, wh
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from landbridge.runtime import logs
@@ -13,6 +13,9 @@ from landbridge_dispatch.executors.bindings import Bindings, BindingsError
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
 from landbridge_dispatch.executors.kubernetes.facts import pod_facts
+from landbridge_dispatch.executors.kubernetes.operators.kinds import KINDS, MADE, kinds_of
+from landbridge_dispatch.executors.kubernetes.operators.lineage import Lineage, owners_of
+from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, Told, told_by
 from landbridge_dispatch.executors.kubernetes.watching import Kept
 
 log = logs.get(__name__)
@@ -53,10 +56,12 @@ class _Namespace:
     jobs: Kept
     pods: Kept
     deployments: Kept
+    gangs: dict[str, Kept] = field(default_factory=dict)
+    """Objects of operators, by kind."""
 
-    def kinds(self) -> tuple[Kept, Kept, Kept]:
+    def kinds(self) -> tuple[Kept, ...]:
         # Jobs last: what stands in a Job is then never younger than what is known of its pods.
-        return self.pods, self.deployments, self.jobs
+        return self.pods, self.deployments, *self.gangs.values(), self.jobs
 
 
 class Shelf:
@@ -81,6 +86,15 @@ class Shelf:
         """By the slot's name, then the pod's."""
         self._ghosts: dict[str, dict[str, Object]] = {}
         """Pods that have ended and are gone, as they were last: their slot's end may not be recorded yet."""
+        self._lineage = Lineage()
+
+    def follow(self, operators: Iterable[str]) -> None:
+        """Follow the objects of operators too, in every namespace."""
+        chosen = names.selector(self.site)
+        for space in self._spaces.values():
+            for kind in (kind for operator in sorted(operators) for kind in kinds_of(operator)):
+                path = kind.path(space.name)
+                space.gangs[kind.kind] = Kept(self.api, path, chosen, self._gang_changed, may_lack=True)
 
     @property
     def first_namespace(self) -> str:
@@ -119,6 +133,47 @@ class Shelf:
         found = self._spaces[job["metadata"]["namespace"]].deployments.items.get(job["metadata"]["name"])
         return found if found is not None and _belongs(found, job) else None
 
+    def told(self, job: Object) -> Told:
+        """Return what the operator that runs a slot says of it; nothing where none does, or where it has not begun."""
+        record = records.record_of(job)
+        if record is None or not record.operator or names.BEGUN not in records.annotations(job):
+            return NOT_TOLD
+        return told_by(self.gang(job))
+
+    def gang(self, job: Object) -> Object | None:
+        """Return the operator's object of a slot."""
+        record, meta = records.record_of(job), job["metadata"]
+        if record is None or record.operator not in MADE:
+            return None
+        kept = self._spaces[meta["namespace"]].gangs.get(MADE[record.operator].kind)
+        found = None if kept is None else kept.items.get(meta["name"])
+        return found if found is not None and _belongs(found, job) else None
+
+    def note_gang(self, item: Object) -> None:
+        """Take in an operator's object as it was made."""
+        kept = self._spaces[item["metadata"]["namespace"]].gangs.get(item["kind"])
+        if kept is not None:
+            kept.note(item)
+            self._gang_changed(item, gone=False)
+
+    async def made(self, pod: Object, job: Object) -> bool:
+        """Tell whether a slot's Job made a pod, perhaps through an operator; asks for owners that are not known yet."""
+        namespace = job["metadata"]["namespace"]
+        followed = self._spaces[namespace].gangs
+        unknown = self._lineage.unknown(pod, job)
+        while unknown is not None:
+            kind, name = KINDS[unknown["kind"]] if unknown["kind"] in followed else None, unknown["name"]
+            path = kind.path(namespace, name) if kind else jobs_path(namespace, name)
+            found = await self.api.get(path) if kind or unknown["kind"] == "Job" else None
+            if found is None or found["metadata"]["uid"] != unknown["uid"] or not names.is_own(found, self.site):
+                return False
+            self._lineage.note(job["metadata"]["name"], found)
+            following = self._lineage.unknown(pod, job)
+            if following == unknown:
+                return False
+            unknown = following
+        return self._lineage.descends(pod, job)
+
     def pods(self, name: str) -> list[Object]:
         """Return the pods that carry a slot's label, oldest first."""
         found = [*self._pods.get(name, {}).values(), *self._ghosts.get(name, {}).values()]
@@ -130,7 +185,7 @@ class Shelf:
         record = records.record_of(job)
         if record is not None and record.type == "service":
             return pods
-        return [pod for pod in pods if _belongs(pod, job)]
+        return [pod for pod in pods if self._lineage.descends(pod, job)]
 
     def forget_ghosts(self, name: str) -> None:
         """Let go of pods that are gone: what they told is recorded."""
@@ -214,6 +269,7 @@ class Shelf:
         meta = job["metadata"]
         await self.api.delete(jobs_path(meta["namespace"], meta["name"]), uid=meta["uid"])
         self._spaces[meta["namespace"]].jobs.forget(meta["name"])
+        self._lineage.forget(meta["name"])
 
     async def end_pods(self, pods: list[Object], grace_s: int | None) -> None:
         """Delete pods of ours; `grace_s` None: with their own grace."""
@@ -230,8 +286,23 @@ class Shelf:
         self._spaces[job["metadata"]["namespace"]].jobs.note(job)
         self.touched(job["metadata"]["name"])
 
-    def _job_changed(self, job: Object, gone: bool) -> None:  # noqa: ARG002 - who is touched looks for itself
-        self.touched(job["metadata"]["name"])
+    def _job_changed(self, job: Object, gone: bool) -> None:
+        slot = (job["metadata"].get("labels") or {}).get(names.SLOT) or job["metadata"]["name"]
+        if slot != job["metadata"]["name"]:
+            # A Job that an operator made for a slot.
+            self._gang_changed(job, gone)
+            return
+        if gone:
+            self._lineage.forget(slot)
+        self.touched(slot)
+
+    def _gang_changed(self, item: Object, gone: bool) -> None:
+        slot = (item["metadata"].get("labels") or {}).get(names.SLOT, "")
+        if not gone:
+            self._lineage.note(slot, item)
+        elif self.job(slot) is None:
+            self._lineage.forget(slot)
+        self.touched(slot)
 
     def _part_changed(self, item: Object, gone: bool) -> None:
         slot = (item["metadata"].get("labels") or {}).get(names.SLOT, "")
@@ -253,5 +324,4 @@ def _is_slot(job: Object) -> bool:
 
 def _belongs(item: Object, job: Object) -> bool:
     """Tell whether a Job made an object; a label alone anybody can write."""
-    owners: Any = item["metadata"].get("ownerReferences") or ()
-    return any(owner.get("uid") == job["metadata"]["uid"] for owner in owners)
+    return any(owner.get("uid") == job["metadata"]["uid"] for owner in owners_of(item))

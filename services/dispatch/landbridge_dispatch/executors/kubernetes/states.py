@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from landbridge_dispatch.executors.kubernetes.facts import PodFacts
+from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, State, Told
 from landbridge_dispatch.executors.kubernetes.remains import Remains
 
 
@@ -38,6 +39,8 @@ class Seen:
     remains: Remains
     claimed: bool
     stopping: str = ""
+    told: Told = NOT_TOLD
+    """What the operator says that runs the slot, if one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,10 @@ def _without_shell(seen: Seen) -> bool:
     return not seen.claimed and named and ("sh" in told.split('"') or "/sh" in told)
 
 
+def _operator(*states: State) -> Callable[[Seen], bool]:
+    return lambda seen: seen.told.state in states
+
+
 def _removed(seen: Seen) -> bool:
     return seen.pod.deleting and not seen.stopping
 
@@ -131,6 +138,9 @@ ROWS: Final = (
         _both(_ended, _node_lost), E_, "failed", "node-lost", text="its node was lost or shut down"),
     Row("out-of-memory", "container `OOMKilled`", lambda seen: _ended(seen) and seen.pod.reason == "OOMKilled", E_,
         "failed", "out-of-memory", text="used more memory than it may"),
+    Row("ended-with-its-cluster", "pod deleted after the operator had said that the gang has ended (RayJob"
+        " `Complete` or `Failed`)", lambda seen: _ended(seen) and seen.pod.deleting and seen.told.over, E_,
+        text="by the driver's exit code, signal and acceptance"),
     Row("removed", "pod deleted, and nobody here ordered it", _both(_ended, _removed), E_, "failed",
         "removed-externally", text="somebody deleted its pod"),
     Row("exited", "container `Completed` or `Error`", lambda seen: _ended(seen) and seen.pod.terminated, E_,
@@ -167,6 +177,19 @@ ROWS: Final = (
         reason="image-pull-failed", patience=Patience.SHORT, text="the image cannot be pulled"),
     Row("configuration", "container `CreateContainerConfigError`", _waiting("CreateContainerConfigError"), N_,
         reason="secret-unavailable", patience=Patience.SHORT, text="a Secret or ConfigMap is missing, or a key of it"),
+    Row("operator-failed", "the operator says that the gang has failed (JobSet or PyTorchJob condition `Failed`, RayJob"
+        " `Failed` or `ValidationFailed`), and no member has taken the slot",
+        lambda seen: not seen.claimed and _operator(State.FAILED)(seen), N_, reason="failed-to-start",
+        patience=Patience.SHORT, text="the operator failed before it had started"),
+    Row("operator-done", "the operator says that the gang has ended, and no member has taken the slot",
+        lambda seen: not seen.claimed and _operator(State.SUCCEEDED)(seen), N_, reason="failed-to-start",
+        patience=Patience.SHORT, text="the operator ended it before it had started"),
+    Row("operator-object-gone", "the operator's object is not there, and no pod either",
+        lambda seen: not seen.claimed and not seen.pod.uid and _operator(State.GONE)(seen), N_,
+        reason="removed-externally", patience=Patience.SHORT, text="somebody removed the operator's object"),
+    Row("operator-suspended", "the operator says that it is suspended (a queue lets it start later)",
+        lambda seen: not seen.claimed and not seen.pod.uid and _operator(State.SUSPENDED)(seen), W_,
+        text="waits in a queue of the cluster"),
     Row("unschedulable", "pod not scheduled: `Unschedulable`, `SchedulingGated`",
         lambda seen: not seen.claimed and bool(seen.pod.scheduled), W_, text="waits for a node: the scheduler's words"),
     Row("creating", "container `ContainerCreating` or `PodInitializing`, for longer than expected",

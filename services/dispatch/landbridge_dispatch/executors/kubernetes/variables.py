@@ -1,6 +1,7 @@
 """What a workload in a pod sees as its environment, and what the wrapper before it is told. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from landbridge.domain import units
@@ -18,7 +19,23 @@ CARRIER: Final = f"{names.ROOT}/carrier"
 """Where wrapper and carrier leave word for each other."""
 MESSAGE: Final = "/dev/termination-log"
 MASTER_PORT: Final = 29500
-_WRAPPER: Final = "LANDBRIDGE_WRAPPER_"
+WRAPPER: Final = "LANDBRIDGE_WRAPPER_"
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """How a pod is one of several. `master`: the first one's address; empty: by the slot's own headless Service.
+
+    `tells_ranks`: whether ranks are told here, by the label of an Indexed Job; else the operator tells them.
+    """
+
+    ranks: int = 1
+    container: str = names.CONTAINER
+    master: str = ""
+    tells_ranks: bool = True
+
+
+ALONE: Final = Gang()
 
 
 def workload_variables(work: Work, found: Resolved, ranks: int) -> dict[str, str]:
@@ -54,9 +71,9 @@ def workload_variables(work: Work, found: Resolved, ranks: int) -> dict[str, str
     return {**own, **site, **{key: expand(value, known) for key, value in declared.items()}}
 
 
-def rank_variables(work: Work, ranks: int) -> list[dict[str, Any]]:
+def rank_variables(work: Work, gang: Gang) -> list[dict[str, Any]]:
     """Return what members of a gang need to find each other, as entries of a container's env."""
-    if ranks == 1:
+    if gang.ranks == 1 or not gang.tells_ranks:
         return []
     rank = {"fieldRef": {"fieldPath": f"metadata.labels['{names.RANK}']"}}
     name = names.name_of(work.key)
@@ -64,10 +81,10 @@ def rank_variables(work: Work, ranks: int) -> list[dict[str, Any]]:
     declared = work.view.spec.env
     known: dict[str, dict[str, Any]] = {
         "RANK": {"valueFrom": rank},
-        "WORLD_SIZE": {"value": str(ranks)},
+        "WORLD_SIZE": {"value": str(gang.ranks)},
         "LOCAL_RANK": {"value": "0"},
         # By the headless Service, which also tells of pods that are not ready yet.
-        "MASTER_ADDR": {"value": f"{name}-0.{name}"},
+        "MASTER_ADDR": {"value": gang.master or f"{name}-0.{name}"},
         "MASTER_PORT": {"value": str(MASTER_PORT)},
     }
     return found + [{"name": key, **value} for key, value in known.items() if key not in declared]
@@ -95,7 +112,7 @@ def wrapper_variables(
         **({"TOOLS": TOOLS} if tools else {}),
         **({"CARRIER": CARRIER, "CARRIER_WAIT": str(carrier_wait_ms // 10)} if carrier_wait_ms else {}),
     }
-    return {f"{_WRAPPER}{key}": value for key, value in told.items()}
+    return {f"{WRAPPER}{key}": value for key, value in told.items()}
 
 
 def entries(env: Mapping[str, str]) -> list[dict[str, Any]]:

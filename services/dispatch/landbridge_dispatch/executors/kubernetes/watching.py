@@ -24,8 +24,19 @@ RETRY_MAX_S: Final = 15.0
 class Kept:
     """Objects of one kind in one namespace, by name."""
 
-    def __init__(self, api: Api, path: str, selector: str, changed: Callable[[Object, bool], None]) -> None:
-        """Call `changed` with each object that is another now, and whether it is gone."""
+    def __init__(
+        self,
+        api: Api,
+        path: str,
+        selector: str,
+        changed: Callable[[Object, bool], None],
+        *,
+        may_lack: bool = False,
+    ) -> None:
+        """Call `changed` with each object that is another now, and whether it is gone.
+
+        `may_lack`: the kind may cease to be served, as those of operators; there is nothing of it then.
+        """
         self.items: dict[str, Object] = {}
         self.listed = asyncio.Event()
         self.lists = 0
@@ -33,6 +44,7 @@ class Kept:
         self.path = path
         self._selector = selector
         self._changed = changed
+        self._may_lack = may_lack
         self._version = ""
         self._listing = 0
         self._heard: dict[str, tuple[Object, bool]] = {}
@@ -65,7 +77,7 @@ class Kept:
             self._heard = {}
         self._listing += 1
         try:
-            found, version = await self._api.list(self.path, self._selector)
+            found, version = await self._listed()
         finally:
             self._listing -= 1
         self.lists += 1
@@ -88,6 +100,14 @@ class Kept:
     def _hear(self, item: Object, *, gone: bool = False) -> None:
         if self._listing:
             self._heard[item["metadata"]["name"]] = item, gone
+
+    async def _listed(self) -> tuple[Sequence[Object], str]:
+        try:
+            return await self._api.list(self.path, self._selector)
+        except ApiError as error:
+            if error.status == 404 and self._may_lack:
+                return [], "0"
+            raise
 
     def note(self, item: Object) -> None:
         """Take in the answer to a write of our own, unless something newer is known."""

@@ -278,6 +278,11 @@ command -v "$1" >/dev/null 2>&1 || unstarted failed-to-start "there is no progra
 find_client
 await_start
 
+# An operator that tells ranks tells them under the usual name only.
+if [ -n "${LANDBRIDGE_WORLD_SIZE:-}" ] && [ -z "${LANDBRIDGE_RANK:-}" ] && [ -n "${RANK:-}" ]; then
+  export LANDBRIDGE_RANK="$RANK"
+fi
+
 clock
 started=$now began=$(date +%s)
 if command -v setsid >/dev/null 2>&1; then setsid "$@" & else "$@" & fi

@@ -49,7 +49,11 @@ class SimulatedExecutor:
     """The executor `simulated`."""
 
     name = "simulated"
-    features = (*features.PROCESS_FEATURES, *(features.type_feature(kind) for kind in features.WORKLOAD_TYPES[1:]))
+    features = (
+        *features.PROCESS_FEATURES,
+        *(features.type_feature(kind) for kind in features.WORKLOAD_TYPES[1:]),
+        features.framework_feature(features.RAY),
+    )
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
