@@ -10,6 +10,7 @@ from landbridge.domain.discovering import draft_contract
 from landbridge.domain.documents import Document, read_document
 from landbridge_dispatch.executors.kubernetes.api import Api
 from landbridge_dispatch.executors.kubernetes.surveying import survey
+from support.kubernetes import fake_cluster
 from support.kubernetes.access_point import Access
 
 QUOTA = {"metadata": {"name": "quota"}, "spec": {"hard": {"requests.cpu": "7", "count/jobs.batch": "50"}}}
@@ -57,3 +58,28 @@ async def test_what_may_not_be_read_is_told(api: Access, tmp_path: Path) -> None
 
     assert found.unread["nodes"] == "Forbidden"
     assert any("nodes could not be read (Forbidden)" in told for told in draft_contract(found, "a").questions)
+
+
+async def test_operators_are_found_by_the_kinds_that_they_define() -> None:
+    """Other software defines kinds in the same groups."""
+    async with fake_cluster() as fake:
+        fake.install("kuberay")
+        notebooks = {
+            "group": "kubeflow.org",
+            "scope": "Namespaced",
+            "names": {"plural": "notebooks", "kind": "Notebook"},
+        }
+        versions = [{"name": "v1", "served": True, "storage": True}]
+        definition = {"metadata": {"name": "notebooks.kubeflow.org"}, "spec": {**notebooks, "versions": versions}}
+        fake.put("customresourcedefinitions", definition)
+        cluster = Api(host=fake.url)
+        await cluster.open()
+        try:
+            found = await survey(cluster)
+        finally:
+            await cluster.close()
+
+    runtime = draft_contract(found, "a").document["spec"]["runtime"]
+
+    assert runtime["operators"] == ["kuberay"]
+    assert runtime["via"] == {"ray": {"operator": "kuberay"}}

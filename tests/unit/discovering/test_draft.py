@@ -155,7 +155,9 @@ def test_storage_operators_quotas_and_the_namespace() -> None:
     default = {"storageclass.kubernetes.io/is-default-class": "true"}
     draft, spec = drafted(
         nodes=(a_gpu_node("a"),),
-        groups=("apps", "jobset.x-k8s.io", "kueue.x-k8s.io"),
+        groups=("apps", "jobset.x-k8s.io", "kueue.x-k8s.io", "kubeflow.org", "ray.io"),
+        kinds=frozenset({"jobsets.jobset.x-k8s.io", "localqueues.kueue.x-k8s.io", "notebooks.kubeflow.org",
+                         "rayjobs.ray.io"}),
         storage_classes=(
             {"metadata": {"name": "gp3", "annotations": default}, "parameters": {"encrypted": "true"}},
             {"metadata": {"name": "Local_Fast"}, "provisioner": "local"},
@@ -176,7 +178,9 @@ def test_storage_operators_quotas_and_the_namespace() -> None:
         "gp3": {"storageClass": "gp3", "encrypted": True},
         "local-fast": {"storageClass": "Local_Fast"},
     }
-    assert spec["runtime"]["operators"] == ["jobset", "kueue"]
+    assert spec["runtime"]["operators"] == ["jobset", "kuberay", "kueue"]
+    assert spec["runtime"]["via"] == {"ray": {"operator": "kuberay"}}
+    assert any(question.endswith("unless it names an operator: jobset") for question in draft.questions)
     assert spec["quotas"] == {"cpu": "32500m", "gpu-80gb": "6", "running": "20"}
     assert spec["boundaries"] == {
         "admission": {"podSecurity": "restricted"},

@@ -14,19 +14,21 @@ from landbridge.domain.discovering.survey import Object, Survey
 REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
 ENFORCE: Final = "pod-security.kubernetes.io/enforce"
-# Operators by the API group that they define.
+# Operators by the kind that they define, with its group: other software defines kinds in the same groups.
 OPERATORS: Final = {
-    "jobset.x-k8s.io": "jobset",
-    "kueue.x-k8s.io": "kueue",
-    "kubeflow.org": "kubeflow-training",
-    "trainer.kubeflow.org": "kubeflow-trainer",
-    "ray.io": "kuberay",
-    "leaderworkerset.x-k8s.io": "leaderworkerset",
-    "gateway.networking.k8s.io": "gateway-api",
-    "serving.knative.dev": "knative-serving",
-    "serving.kserve.io": "kserve",
-    "scheduling.volcano.sh": "volcano",
+    "jobsets.jobset.x-k8s.io": "jobset",
+    "localqueues.kueue.x-k8s.io": "kueue",
+    "pytorchjobs.kubeflow.org": "kubeflow-training",
+    "trainjobs.trainer.kubeflow.org": "kubeflow-trainer",
+    "rayjobs.ray.io": "kuberay",
+    "leaderworkersets.leaderworkerset.x-k8s.io": "leaderworkerset",
+    "httproutes.gateway.networking.k8s.io": "gateway-api",
+    "services.serving.knative.dev": "knative-serving",
+    "inferenceservices.serving.kserve.io": "kserve",
+    "queues.scheduling.volcano.sh": "volcano",
 }
+OPERATOR_GROUPS: Final = frozenset(kind.partition(".")[2] for kind in OPERATORS)
+GANG_OPERATORS: Final = ("jobset", "kubeflow-training")
 _PROVIDERS: Final = {"aws": "aws", "gce": "gcp", "azure": "azure", "openstack": "openstack", "vsphere": "vsphere"}
 
 
@@ -90,9 +92,12 @@ def _runtime(survey: Survey, nodes: Sequence[Node], remarks: dict[str, str]) -> 
         remarks["spec.runtime.kubernetes"] = f"the API server says {survey.version['gitVersion']}"
     if architectures := sorted({node.architecture for node in nodes if node.architecture}):
         runtime["architectures"] = architectures[:20]
-    if operators := sorted({OPERATORS[group] for group in survey.groups if group in OPERATORS}):
+    if operators := sorted({OPERATORS[kind] for kind in survey.kinds if kind in OPERATORS}):
         runtime["operators"] = operators
         remarks["spec.runtime.operators"] = "by the kinds that they define"
+    if "kuberay" in operators:
+        runtime["via"] = {"ray": {"operator": "kuberay"}}
+        remarks["spec.runtime.via.ray.operator"] = "put kuberay into kubernetes.operators of the bindings, too"
     if len(systems := {node.os for node in nodes if node.os}) == 1:
         runtime["os"] = systems.pop()[:40]
     versions: dict[str, str] = {}
@@ -202,6 +207,8 @@ def _questions(survey: Survey, nodes: Sequence[Node], spec: Mapping[str, Any]) -
     yield "cost, quotas, maintenance, objectives, support.until: what is absent is unknown, never zero"
     if any(offer.get("count") for offer in (spec.get("classes") or {}).values()):
         yield "precision and interconnect of accelerator classes: no label tells them"
+    if able := [name for name in GANG_OPERATORS if name in (spec["runtime"].get("operators") or ())]:
+        yield f"runtime.via.ranks: gangs run as Indexed Jobs unless it names an operator: {', '.join(able)}"
     if survey.runtime_classes:
         names = ", ".join(item["metadata"]["name"] for item in survey.runtime_classes)
         yield f"runtime classes that a class may need in the site's bindings: {names}"

@@ -11,11 +11,13 @@ Object = Mapping[str, Any]
 class Survey:
     """Objects by kind, from one reading. `unread` says why a kind is missing, by its plural name.
 
-    `namespace` is where work is to run, if that was said; quotas, limits and network rules are those of it.
+    `groups` are API groups, `kinds` what those of operators serve, as `plural.group`. `namespace` is where work is to
+    run, if that was said; quotas, limits and network rules are those of it.
     """
 
     version: Object
     groups: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
     nodes: tuple[Object, ...] = ()
     device_classes: tuple[Object, ...] = ()
     resource_slices: tuple[Object, ...] = ()

@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from landbridge.domain.discovering import Survey
+from landbridge.domain.discovering.draft import OPERATOR_GROUPS
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
 
 _NODES: Final = "/api/v1/nodes"
@@ -41,6 +42,7 @@ async def survey(api: Api, namespace: str = "") -> Survey:
     return Survey(
         version=version,
         groups=tuple(group["name"] for group in groups.get("groups") or ()),
+        kinds=await _kinds(api, groups, unread),
         nodes=found["nodes"],
         device_classes=found["deviceclasses"],
         resource_slices=found["resourceslices"],
@@ -53,6 +55,22 @@ async def survey(api: Api, namespace: str = "") -> Survey:
         network_policies=found.get("networkpolicies", ()),
         unread=unread,
     )
+
+
+async def _kinds(api: Api, groups: Object, unread: dict[str, str]) -> frozenset[str]:
+    """Return what is served in the groups of operators that are known, as `plural.group`."""
+    found: set[str] = set()
+    for group in groups.get("groups") or ():
+        if group["name"] not in OPERATOR_GROUPS:
+            continue
+        for version in group["versions"]:
+            try:
+                listed = await api.get(f"/apis/{version['groupVersion']}") or {}
+            except ApiError as error:
+                unread[f"kinds of {group['name']}"] = error.reason or "no answer"
+                continue
+            found |= {f"{item['name']}.{group['name']}" for item in listed.get("resources") or ()}
+    return frozenset(found)
 
 
 def _devices_version(groups: Object) -> str:
