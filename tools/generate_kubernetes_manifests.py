@@ -62,6 +62,7 @@ def chart() -> dict[str, str]:
         nats_ports=(),
         api_ports=(4,),
         operators=tuple(_OPERATORS),
+        routes=tuple(_ROUTES),
     )
     by_file: dict[str, list[str]] = {}
     for item in installing.manifests(marked):
@@ -81,6 +82,7 @@ _BLOCKS = {
 }
 # Values by the operator whose rights they give.
 _OPERATORS = {"jobset": "jobset", "kubeflow-training": "kubeflowTraining", "kuberay": "kuberay"}
+_ROUTES = {"Ingress": "ingress", "HTTPRoute": "httpRoute"}
 _FILES = {
     "ServiceAccount": "rbac",
     "Role": "rbac",
@@ -108,11 +110,13 @@ def _template(item: dict[str, Any]) -> str:
 
 
 def _if_offered(text: str) -> str:
-    """Give rights on operators' objects only where the values say that they are offered."""
-    for operator, value in _OPERATORS.items():
-        groups = "|".join({re.escape(line.api_group) for line in permissions.OPERATORS[operator]})
+    """Give rights on operators' objects and on routes only where the values say that they are offered."""
+    offered = {f"operators.{value}": permissions.OPERATORS[name] for name, value in _OPERATORS.items()}
+    offered |= {f"routes.{value}": permissions.ROUTES[kind] for kind, value in _ROUTES.items()}
+    for value, lines in offered.items():
+        groups = "|".join({re.escape(line.api_group) for line in lines})
         rule = rf"((?:  - apiGroups:\n      - (?:{groups})\n(?:    .*\n)+)+)"
-        text = re.sub(rule, f"{{{{- if .Values.operators.{value} }}}}\n\\1{{{{- end }}}}\n", text)
+        text = re.sub(rule, f"{{{{- if .Values.{value} }}}}\n\\1{{{{- end }}}}\n", text)
     return text
 
 

@@ -37,6 +37,12 @@ There, where the bindings offer the operator `{name}`:
 | group | resource | verbs | why |
 |---|---|---|---|
 """
+ROUTE = """
+There, where the bindings offer a way to services from outside, one of:
+
+| group | resource | verbs | why |
+|---|---|---|---|
+"""
 CLUSTER = """
 In the cluster, since the resource belongs to no namespace:
 
@@ -51,6 +57,7 @@ def main() -> int:
     text += PERMISSIONS + "".join(map(_permission, permissions.NAMESPACED))
     for name, lines in permissions.OPERATORS.items():
         text += OPERATOR.format(name=name) + "".join(map(_permission, lines))
+    text += ROUTE + "".join(_permission(line) for lines in permissions.ROUTES.values() for line in lines)
     text += CLUSTER + "".join(map(_permission, permissions.CLUSTER))
     if "--check" in sys.argv[1:]:
         if not TARGET.exists() or TARGET.read_text() != text:

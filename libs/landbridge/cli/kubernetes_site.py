@@ -44,25 +44,40 @@ def text_of(name: str, answer: dict[str, Any], bindings: str, choices: Choices) 
         if ":" in url
         else (),
         operators=operators_of(bindings),
+        routes=routes_of(bindings),
     )
     return yaml.safe_dump_all(manifests(site), sort_keys=False, width=110)
 
 
 def operators_of(bindings: str) -> tuple[str, ...]:
     """Return the operators that the bindings let the dispatcher use. Raises CliError."""
-    import yaml
-
     from landbridge_dispatch.executors.kubernetes.permissions import OPERATORS
 
-    try:
-        section = (yaml.safe_load(bindings) or {}).get("kubernetes") or {}
-        named = tuple(str(name) for name in section.get("operators") or ())
-    except (yaml.YAMLError, AttributeError, TypeError) as error:
-        raise CliError(f"--bindings: {error}", Exit.INVALID) from error
+    named = tuple(str(name) for name in _section(bindings).get("operators") or ())
     if unknown := [name for name in named if name not in OPERATORS]:
         known = ", ".join(OPERATORS)
         raise CliError(f"--bindings: kubernetes.operators: expected {known}, found {', '.join(unknown)}", Exit.INVALID)
     return named
+
+
+def routes_of(bindings: str) -> tuple[str, ...]:
+    """Return the kind of object by which the bindings have services reached from outside. Raises CliError."""
+    route = _section(bindings).get("route")
+    if not isinstance(route, dict):
+        return ()
+    return ("HTTPRoute",) if route.get("gateway") else ("Ingress",)
+
+
+def _section(bindings: str) -> dict[str, Any]:
+    import yaml
+
+    try:
+        section = (yaml.safe_load(bindings) or {}).get("kubernetes") or {}
+    except (yaml.YAMLError, AttributeError) as error:
+        raise CliError(f"--bindings: {error}", Exit.INVALID) from error
+    if not isinstance(section, dict):
+        raise CliError("--bindings: kubernetes: expected a section with fields", Exit.INVALID)
+    return section
 
 
 def advice(bindings: str, choices: Choices) -> str:

@@ -168,6 +168,8 @@ class Resolved(Message):
     currency: str = ""
     # The executor that ran it.
     executor: str = ""
+    # Where callers reach a service: by the route that was made for it, else within its cluster.
+    endpoint: str = ""
 
 
 class AttemptReport(Message):

@@ -69,6 +69,7 @@ def facts(item: Json) -> list[tuple[str, str]]:
         ("Hardware", " ".join(filter(None, (resolved.get("hardware", ""), resolved.get("architecture", ""))))),
         ("Principal", resolved.get("principal", "")),
         ("Image", resolved.get("imageDigest", "")),
+        ("Endpoint", resolved.get("endpoint", "")),
         ("Contract", f"version {resolved['contractVersion']}" if resolved.get("contractVersion") else ""),
         ("Cost", _cost(resolved)),
         ("Submitted by", item.get("submittedBy", "")),

@@ -47,6 +47,8 @@ class KubernetesHarness(ProcessHarness):
         self.connections: dict[str, Any] = {}
         """More than the usual ones."""
         self._operators: tuple[str, ...] = tuple(kubernetes.get("operators", ()))
+        route = kubernetes.get("route")
+        self._routes = () if route is None else ("HTTPRoute",) if "gateway" in route else ("Ingress",)
 
     @contextlib.asynccontextmanager
     async def around(self) -> AsyncIterator[None]:
@@ -95,6 +97,7 @@ class KubernetesHarness(ProcessHarness):
         cluster.namespace(SYSTEM)
         cluster.put("serviceaccounts", {"metadata": {"name": DISPATCHER}}, namespace=SYSTEM)
         offered = [rule for operator in self._operators for rule in permissions.OPERATORS[operator]]
+        offered += [rule for kind in self._routes for rule in permissions.ROUTES[kind]]
         subject = {"kind": "ServiceAccount", "name": DISPATCHER, "namespace": SYSTEM}
         for kind, listed, namespace in (
             ("Role", (*permissions.NAMESPACED, *probing.NAMESPACED, *offered), NAMESPACE),

@@ -126,4 +126,26 @@ def _raycluster(name: str, spec: Object, path: str = "spec") -> Iterator[str]:
         yield from _pod(group["template"], f"{place}.template", restarts=("Always", "OnFailure", "Never"))
 
 
-_SHAPES: Final = {"JobSet": _jobset, "PyTorchJob": _pytorchjob, "RayJob": _rayjob, "RayCluster": _raycluster}
+def _httproute(name: str, spec: Object) -> Iterator[str]:
+    yield from _fields(spec, "spec", "parentRefs hostnames rules useDefaultGateways")
+    for at, parent in enumerate(spec.get("parentRefs") or ()):
+        yield from _fields(parent, f"spec.parentRefs[{at}]", "group kind namespace sectionName port", "name")
+    for at, rule in enumerate(spec.get("rules") or ()):
+        path = f"spec.rules[{at}]"
+        yield from _fields(rule, path, "name matches filters backendRefs timeouts retry sessionPersistence")
+        for match in rule.get("matches") or ():
+            yield from _fields(match, f"{path}.matches", "path headers queryParams method")
+            yield from _fields(match.get("path") or {}, f"{path}.matches.path", "type value")
+        for backend in rule.get("backendRefs") or ():
+            yield from _fields(backend, f"{path}.backendRefs", "group kind namespace port weight filters", "name")
+            if "port" not in backend:
+                yield f"{path}.backendRefs.port: required for a Service"
+
+
+_SHAPES: Final = {
+    "HTTPRoute": _httproute,
+    "JobSet": _jobset,
+    "PyTorchJob": _pytorchjob,
+    "RayJob": _rayjob,
+    "RayCluster": _raycluster,
+}

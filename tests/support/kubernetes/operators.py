@@ -21,6 +21,7 @@ TERMINAL = ("Succeeded", "Failed")
 _KINDS = {
     "jobset": (("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),),
     "kubeflow-training": (("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),),
+    "gateway-api": (("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute"),),
     "kuberay": (("ray.io", "v1", "rayjobs", "RayJob"), ("ray.io", "v1", "rayclusters", "RayCluster")),
 }
 

@@ -209,4 +209,5 @@ _CHECKS: dict[tuple[str, str], Callable[[Object, Causes], None]] = {
     ("jobset.x-k8s.io", "jobsets"): _of_operator("JobSet"),
     ("kubeflow.org", "pytorchjobs"): _of_operator("PyTorchJob"),
     ("ray.io", "rayjobs"): _of_operator("RayJob"),
+    ("gateway.networking.k8s.io", "httproutes"): _of_operator("HTTPRoute"),
 }

@@ -150,9 +150,21 @@ def test_rights_on_an_operators_objects_are_given_where_it_is_offered_and_nowher
     kubernetes_validate.validate(of_kind(chart, "Role"), VERSIONS[-1], strict=True)
 
 
+@pytest.mark.parametrize("kind", work.ROUTES)
+def test_rights_on_routes_are_given_where_the_bindings_offer_them(kind: str) -> None:
+    value = generator._ROUTES[kind]
+    chart = render(CHART, "lb", routes={name: name == value for name in generator._ROUTES.values()})
+    site = installing.Installation("paris", generator.IMAGE, "tls://hub:4222", routes=(kind,))
+    wanted = of_kind(installing.manifests(site), "Role")["rules"]
+    assert of_kind(chart, "Role")["rules"] == wanted
+    named = {resource for rule in wanted for resource in rule["resources"]}
+    assert named & {"ingresses", "httproutes"} == {work.ROUTES[kind][0].resource}
+
+
 def test_the_documentation_lists_every_right() -> None:
     text = (ROOT / "docs/kubernetes.md").read_text()
-    for items in (work.NAMESPACED, probing.NAMESPACED, work.CLUSTER, probing.CLUSTER, *work.OPERATORS.values()):
+    for items in (work.NAMESPACED, probing.NAMESPACED, work.CLUSTER, probing.CLUSTER, *work.OPERATORS.values(),
+                  *work.ROUTES.values()):  # fmt: skip
         for row in installing.table(items):
             assert row in text
 

@@ -148,6 +148,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     cost_per_hour: float | None = None
     currency: str = ""
     executor: str = ""
+    endpoint: str = ""
 
 
 class AttemptReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import kubernetes_validate
+import msgspec
 import pytest
 
 from landbridge.domain.ownership.environment_model import FinalReport, ReportState
@@ -11,6 +12,7 @@ from landbridge_dispatch.executors.kubernetes import manifests, names, records
 from landbridge_dispatch.executors.kubernetes.objects import owned
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved, resolve
 from landbridge_dispatch.executors.protocol import Burial, RefusedError, SlotKey, Work
+from support.kubernetes import operator_shapes
 from unit.dispatch.kubernetes.things import DIGEST, OPERATION, some_bindings, some_work
 
 VERSIONS = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
@@ -256,3 +258,70 @@ def test_keys_of_a_store_are_references_and_each_container_has_only_those_that_i
 def _secrets(container: dict[str, Any]) -> set[str]:
     sources = [entry["valueFrom"] for entry in container["env"] if "valueFrom" in entry]
     return {source["secretKeyRef"]["name"] for source in sources if "secretKeyRef" in source}
+
+
+ROUTE = {"host": "{name}.{project}.apps.site", "ingressClass": "nginx", "tlsSecret": "apps", "annotations": {"a": "b"}}
+GATEWAY = {"host": "{name}.{project}.apps.site", "gateway": {"name": "shared", "sectionName": "https", "https": False}}
+SERVICE: dict[str, Any] = {
+    "type": "service",
+    "ports": {"web": {"port": 8080}, "admin": {"port": 9090}},
+    "route": {"name": "churn", "port": "web", "path": "v1/"},
+}
+
+
+def routed(offered: dict[str, Any], **spec: Any) -> tuple[list[dict[str, Any]], str]:
+    """What goes with a service, and the endpoint that is told."""
+    bindings = some_bindings(route=offered) if offered else some_bindings()
+    work = some_work(**{**SERVICE, **spec})
+    job = manifests.job(bindings, work, resolve(bindings, work))
+    record = records.record_of(job)
+    assert record is not None
+    return records.read(job, names.PARTS, list[dict[str, Any]]) or [], str(record.resolved["endpoint"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_ingress_is_valid_in_every_supported_version(version: str) -> None:
+    [ingress] = [item for item in routed(ROUTE)[0] if item["kind"] == "Ingress"]
+    kubernetes_validate.validate(ingress, version, strict=True)
+    assert ingress["spec"]["tls"] == [{"hosts": ["churn.retail-eu.apps.site"], "secretName": "apps"}]
+    [path] = ingress["spec"]["rules"][0]["http"]["paths"]
+    assert (path["path"], path["backend"]["service"]["port"]) == ("/v1", {"name": "web"})
+    assert ingress["metadata"]["annotations"] == {"a": "b"}
+
+
+def test_an_http_route_has_the_published_shape() -> None:
+    [made] = [item for item in routed(GATEWAY)[0] if item["kind"] == "HTTPRoute"]
+    assert operator_shapes.problems("HTTPRoute", made) == []
+    assert made["spec"]["parentRefs"] == [{"name": "shared", "sectionName": "https"}]
+    assert made["spec"]["hostnames"] == ["churn.retail-eu.apps.site"]
+    assert made["spec"]["rules"][0]["backendRefs"][0]["port"] == 8080
+
+
+def test_the_endpoint_is_the_route_or_within_the_cluster() -> None:
+    assert routed(ROUTE)[1] == "https://churn.retail-eu.apps.site/v1"
+    assert routed(GATEWAY)[1] == "http://churn.retail-eu.apps.site/v1"
+    for parts, endpoint in (routed({}), routed(ROUTE, route={"healthPath": "/up"})):
+        assert [part["kind"] for part in parts] == ["Service", "Deployment"]
+        assert endpoint.endswith((".lb-retail-eu.svc:9090", ".lb-retail-eu.svc:8080"))
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        {"host": "{name}.{project}.apps.site"},
+        {"host": "{name}.{project}.apps.site", "ingressClass": "nginx", "gateway": {"name": "shared"}},
+        {"host": "{name}.{project}.apps.site", "gateway": {"name": "shared"}, "tlsSecret": "apps"},
+        {"host": "{name}.apps.site", "ingressClass": "nginx"},
+        {"host": "{project}.apps.site", "ingressClass": "nginx"},
+        {"host": "{name}.{project}.apps.site/x", "ingressClass": "nginx"},
+        {"host": "*.{name}.{project}.site", "ingressClass": "nginx"},
+    ],
+)
+def test_a_route_that_could_lead_astray_is_refused_with_the_bindings(route: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        some_bindings(route=route)
+
+
+def test_a_host_name_that_is_too_long_is_refused_before_anything_is_made() -> None:
+    with pytest.raises(RefusedError, match="longer than host names"):
+        routed(ROUTE, route={"name": "x" * 64})

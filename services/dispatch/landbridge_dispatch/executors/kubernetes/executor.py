@@ -20,13 +20,14 @@ from landbridge_dispatch.executors.kubernetes.door import Door
 from landbridge_dispatch.executors.kubernetes.existence import Existence
 from landbridge_dispatch.executors.kubernetes.keeping import LeaseKeeper
 from landbridge_dispatch.executors.kubernetes.operators.choosing import operator_for
-from landbridge_dispatch.executors.kubernetes.operators.discovering import found_operators
-from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
+from landbridge_dispatch.executors.kubernetes.operators.discovering import found_operators, is_served
+from landbridge_dispatch.executors.kubernetes.operators.kinds import HTTPROUTE, RAYJOB
 from landbridge_dispatch.executors.kubernetes.parts import make_parts
 from landbridge_dispatch.executors.kubernetes.probing.cluster import ClusterProbes
 from landbridge_dispatch.executors.kubernetes.reading import list_outputs, read_log, read_output
 from landbridge_dispatch.executors.kubernetes.reconciling import Reconciler
 from landbridge_dispatch.executors.kubernetes.resolution import problems_of, resolve
+from landbridge_dispatch.executors.kubernetes.routes import check_route
 from landbridge_dispatch.executors.kubernetes.shelf import Shelf
 from landbridge_dispatch.executors.kubernetes.views import phase_of, view_of
 from landbridge_dispatch.executors.protocol import (
@@ -74,6 +75,7 @@ class KubernetesExecutor:
         self._operators: frozenset[str] = frozenset()
         """Those that may be used and are there."""
         self._via: Mapping[str, Via] = {}
+        self._serves_routes = True
         self._shelf = Shelf(self.api, bindings)
         self._reconciler = Reconciler(self._shelf, bindings, self._seen)
         self._shelf.touched = self._reconciler.touch
@@ -96,6 +98,8 @@ class KubernetesExecutor:
         self._cluster = await self.api.version()
         self._operators = await found_operators(self.api, self._bindings.kubernetes.operators)
         self._shelf.follow(self._operators)
+        route = self._bindings.kubernetes.route
+        self._serves_routes = route is None or route.gateway is None or await is_served(self.api, HTTPROUTE)
         for namespace in self._shelf.namespaces():
             await self._lay_wrapper(namespace)
         await self._shelf.read()
@@ -155,6 +159,7 @@ class KubernetesExecutor:
             found = resolve(self._bindings, work)
             asked = work.view.spec.resources.accelerator
             found.affinity = self._probes.affinity(asked.class_ if asked is not None else "")
+            check_route(self._bindings, work, served=self._serves_routes)
             operator = operator_for(work.view.spec, self._via, self._operators)
             job = manifests.job(self._bindings, work, found, manifests.devices_version(self._cluster), operator)
         except ValueError as error:

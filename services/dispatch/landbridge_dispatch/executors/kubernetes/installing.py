@@ -44,6 +44,8 @@ class Installation:
     api_ports: tuple[int, ...] = (443, 6443)
     operators: tuple[str, ...] = ()
     """Which operators the dispatcher may use; as in the bindings."""
+    routes: tuple[str, ...] = ()
+    """What services are reached by from outside: Ingress or HTTPRoute, as in the bindings."""
 
 
 def manifests(site: Installation) -> list[Object]:
@@ -53,7 +55,7 @@ def manifests(site: Installation) -> list[Object]:
         made += [namespace(name) for name in (site.namespace, *site.work_namespaces)]
     made.append(_object(site, "v1", "ServiceAccount", {"automountServiceAccountToken": False}))
     for name in site.work_namespaces:
-        made += role(name, site.namespace, site.operators)
+        made += role(name, site.namespace, site.operators, site.routes)
     made += cluster_role(site.namespace, f"{NAME}-{site.namespace}")
     if site.credentials:
         encoded = base64.b64encode(site.credentials.encode()).decode()
@@ -83,11 +85,11 @@ def rules(permissions: Iterable[work.Permission]) -> list[Object]:
     ]
 
 
-def role(where: str, home: str, operators: Sequence[str] = ()) -> list[Object]:
+def role(where: str, home: str, operators: Sequence[str] = (), routes: Sequence[str] = ()) -> list[Object]:
     """Return Role and binding for one namespace of the work."""
     metadata = {"name": NAME, "namespace": where, "labels": dict(LABELS)}
-    of_operators = (line for name in operators for line in work.OPERATORS[name])
-    granted = rules((*work.NAMESPACED, *probing.NAMESPACED, *of_operators))
+    offered = (*(work.ROUTES[kind] for kind in routes), *(work.OPERATORS[name] for name in operators))
+    granted = rules((*work.NAMESPACED, *probing.NAMESPACED, *(line for lines in offered for line in lines)))
     return [
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": granted},
         {**_binding("Role", NAME, home), "metadata": dict(metadata)},

@@ -13,6 +13,7 @@ from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
 from landbridge_dispatch.executors.kubernetes.operators.members import gang_object
 from landbridge_dispatch.executors.kubernetes.pods import DEVICES, pod_spec, port_name
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved
+from landbridge_dispatch.executors.kubernetes.routes import endpoint_of, route_of
 from landbridge_dispatch.executors.kubernetes.variables import Gang, memory_bytes
 from landbridge_dispatch.executors.local.build import criterion_of
 from landbridge_dispatch.executors.protocol import Burial, RefusalCode, RefusedError, Work
@@ -61,7 +62,7 @@ def job(bindings: Bindings, work: Work, found: Resolved, version: str = "v1", op
         # The pods are those of a Deployment or an operator; this Job is only what is taken, and never runs.
         spec["template"] = {"metadata": {"labels": labels}, "spec": _nothing(bindings)}
     annotations = {
-        names.RECORD: records.encode(_record(work, found, ranks, operator)),
+        names.RECORD: records.encode(_record(work, found, ranks, operator, endpoint_of(bindings, work, found))),
         names.SPEC_HASH: work.spec_sha256,
         names.TERM: str(work.term),
     }
@@ -102,7 +103,10 @@ def parts(bindings: Bindings, work: Work, found: Resolved, version: str, operato
     if (template := _claim_template(bindings, work, found, version)) is not None:
         made.append(template)
     if work.view.spec.type == "service":
-        made += [_service(bindings, work, found), _deployment(bindings, work, found)]
+        made.append(_service(bindings, work, found))
+        if (way := route_of(bindings, work, found)) is not None:
+            made.append(way)
+        made.append(_deployment(bindings, work, found))
     if operator:
         made.append(gang_object(operator, bindings, work, found, ranks_of(work)))
     return made
@@ -188,7 +192,7 @@ def _nothing(bindings: Bindings) -> Object:
     }
 
 
-def _record(work: Work, found: Resolved, ranks: int, operator: str) -> records.Record:
+def _record(work: Work, found: Resolved, ranks: int, operator: str, endpoint: str) -> records.Record:
     spec, epoch, policy = work.view.spec, work.epoch, work.policy
     digest = found.image.rpartition("@")[2]
     return records.Record(
@@ -214,6 +218,7 @@ def _record(work: Work, found: Resolved, ranks: int, operator: str) -> records.R
             "principal": found.principal,
             "imageDigest": digest,
             "connections": found.locations,
+            "endpoint": endpoint,
             "resources": spec.resources.told,
             "contractVersion": work.contract_version,
             "costPerHour": work.cost_per_hour,

@@ -5,11 +5,13 @@ from typing import Any, Final
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
 from landbridge_dispatch.executors.kubernetes.objects import owned
-from landbridge_dispatch.executors.kubernetes.operators.kinds import KINDS, MADE
+from landbridge_dispatch.executors.kubernetes.operators.kinds import HTTPROUTE, KINDS, MADE
 
 _PLURALS: Final = {
     "Service": "services",
     "Deployment": "deployments",
+    "Ingress": "ingresses",
+    HTTPROUTE.kind: HTTPROUTE.plural,
     "ResourceClaimTemplate": "resourceclaimtemplates",
     **{name: kind.plural for name, kind in KINDS.items()},
 }

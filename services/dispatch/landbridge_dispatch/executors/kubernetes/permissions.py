@@ -52,15 +52,18 @@ NAMESPACED: Final = (
 )
 """A Role in each namespace of the work."""
 
+_WAYS: Final = "the way to a service from outside; it goes with its Job"
+ROUTES: Final = {
+    "Ingress": (Permission("networking.k8s.io", "ingresses", ("get", "create", "patch"), _WAYS),),
+    "HTTPRoute": (Permission("gateway.networking.k8s.io", "httproutes", ("get", "create", "patch"), _WAYS),),
+}
+"""Added to the Role where the bindings offer a route, by the kind of its object."""
+
 _GANGS: Final = "gangs; created once, suspended to end; they go with their Job"
 _FOLLOWED: Final = ("get", "list", "watch", "create", "patch")
 OPERATORS: Final = {
     "jobset": (Permission("jobset.x-k8s.io", "jobsets", _FOLLOWED, _GANGS),),
-    "kubeflow-training": (
-        Permission(
-            "kubeflow.org", "pytorchjobs", _FOLLOWED, "gangs; created once, suspended to end; go with their Job"
-        ),
-    ),
+    "kubeflow-training": (Permission("kubeflow.org", "pytorchjobs", _FOLLOWED, _GANGS),),
     "kuberay": (
         Permission("ray.io", "rayjobs", _FOLLOWED, _GANGS),
         Permission(

@@ -10,6 +10,7 @@
       probes: {image: registry.site/tools/busybox@sha256:…, every: 10m}    # absent: the wrapper's image
       carrier: {image: registry.site/tools/python@sha256:…}    # stores outputs and checkpoints in S3; absent: it cannot
       localQueue: landbridge               # Kueue; absent: none
+      route: {host: "{name}.{project}.apps.site", ingressClass: nginx, tlsSecret: apps}    # or gateway: {name: shared}
       operators: [jobset]                  # which ones the dispatcher may use; its rights are made from it
 
 A connection says in its `options` what it is: `claim` (a PersistentVolumeClaim), `csi`, `configMap` or `secret`, which
@@ -28,6 +29,7 @@ from landbridge.domain import units
 AUDIENCE = "landbridge-keeper"
 OPERATORS = frozenset({"jobset", "kubeflow-training", "kuberay"})
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
 _ENDPOINT = re.compile(
     r"https?://[A-Za-z0-9.\-]+(:\d{1,5})?(/[A-Za-z0-9._~/-]*)?|https?://\[[0-9a-fA-F:]+\](:\d{1,5})?/?"
@@ -133,6 +135,43 @@ class ReachedClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
             raise ValueError("expected one of resource, deviceClass and claimTemplate")
 
 
+class Gateway(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The Gateway that HTTPRoutes of services are attached to. `https`: whether its listener ends TLS."""
+
+    name: str
+    namespace: str = ""
+    section_name: str = ""
+    https: bool = True
+
+
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How services are reached from outside: by an Ingress, or by an HTTPRoute of the Gateway API.
+
+    `host` is a template with {name}, the route's, and {project}: no project can take another one's address.
+    """
+
+    host: str
+    ingress_class: str = ""
+    gateway: Gateway | None = None
+    tls_secret: str = ""
+    """Of the work's namespace, for an Ingress; a Gateway has its own."""
+    annotations: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if bool(self.ingress_class) is (self.gateway is not None):
+            raise ValueError("expected either ingressClass or gateway")
+        if self.gateway is not None and self.tls_secret:
+            raise ValueError("tlsSecret: a Gateway's listener has its own certificate")
+        told = self.host.replace("{name}", "n", 1).replace("{project}", "p", 1)
+        if "{name}" not in self.host or "{project}" not in self.host or not _HOST.fullmatch(told):
+            raise ValueError(f"host: expected a host name with {{name}} and {{project}}, found {self.host!r}")
+
+    @property
+    def kind(self) -> str:
+        """The kind of object that is made."""
+        return "Ingress" if self.gateway is None else "HTTPRoute"
+
+
 class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A cluster as the site lets it be used."""
 
@@ -146,6 +185,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     carrier: Carrier = Carrier()
     classes: Mapping[str, ReachedClass] = {}
     local_queue: str = ""
+    route: Route | None = None
+    """Absent: services are reached within the cluster only."""
     operators: tuple[str, ...] = ()
     """Which operators the dispatcher has rights for: jobset, kubeflow-training, kuberay."""
     node_selector: Mapping[str, str] = {}

@@ -32,6 +32,9 @@ RAYJOB: Final = Kind("kuberay", "ray.io", "v1", "RayJob", "rayjobs", ("suspend",
 RAYCLUSTER: Final = Kind("kuberay", "ray.io", "v1", "RayCluster", "rayclusters")
 """Made by KubeRay for a RayJob; it owns the pods."""
 
+HTTPROUTE: Final = Kind("gateway-api", "gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes")
+"""Of the Gateway API: applied for services, and not followed."""
+
 MADE: Final = {kind.operator: kind for kind in (JOBSET, PYTORCHJOB, RAYJOB)}
 """What is made for a gang, by operator."""
 KINDS: Final = {kind.kind: kind for kind in (*MADE.values(), RAYCLUSTER)}
