@@ -258,6 +258,7 @@ CASES: list[Case] = [
     ("runtime-form", "satisfied", BOTH, PLAIN, []),
     ("runtime-form", "satisfied", BOTH, KUBERNETES, []),
     ("runtime-form", "violated", IMAGE_ONLY, PLAIN, [("form-not-startable", NEVER)]),
+    ("runtime-form", "violated", IMAGE_ONLY, KUBERNETES, [("command-missing", NEVER)]),
     ("runtime-form", "violated", JOB, KUBERNETES, [("form-not-startable", NEVER)]),
     ("runtime-form", "unknown", JOB, an_environment(runtime={"executor": "magic"}), [("executor-unknown", MISCONFIGURED)]),
     ("runtime-form", "boundary", an_operation(command=None), PLAIN, [("nothing-to-start", MISCONFIGURED)]),

@@ -21,8 +21,12 @@ STARTS: Final = {
 }
 
 
+# What starts an image's program by itself and has no sight of what the image would start: the registry is not asked.
+NEEDS_COMMAND: Final = frozenset({"kubernetes"})
+
+
 class RuntimeForm(Rule):
-    """Codes: `form-not-startable`, `executor-unknown`, `nothing-to-start`."""
+    """Codes: `form-not-startable`, `command-missing`, `executor-unknown`, `nothing-to-start`."""
 
     name = "runtime-form"
     fields = ("command", "image")
@@ -33,6 +37,10 @@ class RuntimeForm(Rule):
         if starts is None:
             known = "one of " + ", ".join(sorted(STARTS))
             return (Violation(self.name, "executor-unknown", Kind.MISCONFIGURED, known, executor or "no executor"),)
+        if requirements.image and not requirements.command and executor in NEEDS_COMMAND:
+            told = f"the {executor} executor, whose wrapper starts a command that is stated"
+            wanted = "to start what the image starts by itself"
+            return (Violation(self.name, "command-missing", Kind.NEVER, wanted, told),)
         if (requirements.command and PROGRAM in starts) or (requirements.image and IMAGE in starts):
             return OK
         found = f"the {executor} executor, which starts {' or '.join(sorted(starts))}"

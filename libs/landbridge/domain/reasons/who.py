@@ -131,6 +131,14 @@ WHO: Final = (
     ),
     Reason(
         "runtime-form",
+        "command-missing",
+        _NEVER,
+        "to start what the image starts by itself",
+        "the <executor> executor, whose wrapper starts a command that is stated",
+        "write the image's ENTRYPOINT and CMD as spec.command (docker image inspect shows them)",
+    ),
+    Reason(
+        "runtime-form",
         "executor-unknown",
         _WRONG,
         "one of <executors>",

@@ -104,6 +104,7 @@ class RefusalCode(StrEnum):
     IDENTITY = "identity-not-mapped"
     WORKLOAD = "workload-not-supported"
     IMAGE = "image-not-accepted"
+    COMMAND = "command-missing"
     CLASS = "class-not-reached"
     OPERATOR = "operator-absent"
     RESUME = "checkpoint-unreadable"

@@ -25,7 +25,7 @@ CASES: dict[str, tuple[dict[str, Any], RefusalCode]] = {
         {"inputs": {"x": {"connection": "events", "path": "../other"}}}, RefusalCode.PATH),
     "a path with a line break": ({"inputs": {"x": {"connection": "events", "path": "a\nb"}}}, RefusalCode.PATH),
     "no image": ({"image": None}, RefusalCode.WORKLOAD),
-    "no command": ({"command": []}, RefusalCode.WORKLOAD),
+    "no command": ({"command": []}, RefusalCode.COMMAND),
     "code that is not in the image": ({"source": {"connection": "events", "commit": "a"}}, RefusalCode.WORKLOAD),
     "an image of another registry": ({"image": IMAGE | {"registry": "events"}}, RefusalCode.IMAGE),
     "an image without a digest": ({"image": IMAGE | {"digest": "latest"}}, RefusalCode.IMAGE),

@@ -98,11 +98,18 @@ def _take_identity(bindings: Bindings, role: str, found: Resolved) -> None:
 
 def _take_image(bindings: Bindings, work: Work, found: Resolved) -> None:
     spec, image = work.view.spec, work.view.spec.image
-    if image is None or not spec.command or spec.source is not None:
+    if image is None or spec.source is not None:
         raise RefusedError(
             RefusalCode.WORKLOAD,
-            "work in this cluster needs an image and a command, and no source: the command is what the wrapper starts, "
-            "and it cannot read the image's own entry point",
+            "work in this cluster needs an image, and no source: write image with registry, name and digest, and put "
+            "the code into it",
+        )
+    if not spec.command:
+        # The registry could tell, but reading its credentials is no right that a dispatcher has.
+        raise RefusedError(
+            RefusalCode.COMMAND,
+            f"image {image.name}: write what it starts by itself, its ENTRYPOINT and CMD, as command: the wrapper "
+            "starts a command, and what is in the image it cannot see",
         )
     binding = bindings.connections.get(image.registry)
     accepted = bindings.accepts.images
