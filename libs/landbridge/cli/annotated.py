@@ -5,9 +5,11 @@ from typing import Any, Final
 
 from landbridge.cli import output
 from landbridge.domain.documents.places import Path, path_text
+from landbridge.domain.documents.scalars import resolve
 
 _FLOW_MAX: Final = 72  # columns of a list that stays on one line
 _COLUMN_MAX: Final = 64  # remarks stand below each other up to here
+_STR: Final = "tag:yaml.org,2002:str"
 Line = tuple[str, str]
 """A line of YAML, and the remark for it."""
 
@@ -73,7 +75,10 @@ def _dump(value: object, *, flow: bool) -> str:
         # Empty lines at the end of a block would be lost with those that part entries.
         block = value.strip("\n") and not value.endswith("\n\n")
         style = None if "\n" not in value else "|" if block else '"'
-        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+        if value and "\n" not in value and dumper.resolve(yaml.ScalarNode, value, (True, False)) == _STR:
+            # Plain for YAML of 1.1, and something else, or in doubt, for whoever reads it here: such as 09.
+            style = None if resolve(value) == (value, None) else '"'
+        return dumper.represent_scalar(_STR, value, style=style)
 
     Dumper.add_representer(str, text)
     dumped: str = yaml.dump(

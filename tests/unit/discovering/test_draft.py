@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from landbridge.cli.annotated import annotated_text
@@ -223,6 +223,7 @@ _NODES = st.builds(
 
 @settings(deadline=None, max_examples=60)
 @given(nodes=st.lists(_NODES, max_size=4), names=st.lists(_WORDS.filter(bool), max_size=3, unique=True))
+@example(nodes=[], names=["09", "0o7", "1:20"])
 def test_whatever_a_cluster_says_the_draft_is_a_valid_contract(nodes: list[Any], names: list[str]) -> None:
     classes = tuple({"metadata": {"name": name}, "provisioner": name} for name in names)
 
