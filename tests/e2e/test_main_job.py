@@ -106,3 +106,12 @@ def test_a_misspelt_field_is_refused_with_line_and_suggestion(instance: Instance
     assert "memroy" in told
     assert "memory" in told
     assert "broken.yaml:" in told
+
+
+def test_an_environment_proves_all_that_it_claims_when_it_is_asked_to(instance: Instance) -> None:
+    done = instance.run("env", "verify", "onprem-a", "--suite", "full", "--wait", "--timeout", "100s")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["PROBE", "RESULT", "FOUND", "HOLDS", "FOR", "COST"]
+    [counted] = [line for line in lines if line.startswith("environment onprem-a: all ")]
+    assert counted == f"environment onprem-a: all {len([line for line in lines if ' proven ' in line])} probes proven"
+    assert any(line.startswith("lifecycle.self-stop@1") for line in lines)
