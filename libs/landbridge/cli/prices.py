@@ -103,9 +103,11 @@ def _head(section: "Section", name: str, at: datetime, file: str) -> Iterator[st
         yield f"# {subject} stays unknown: {_plain(why)}"
     if section.until is not None:
         yield f"# The first of these prices ends with {last_day(section.until)}: import a newer list then."
+        yield "# From the moments under ends on prices are unknown."
 
 
 def _body(section: "Section") -> Iterator[str]:
+    from landbridge.domain.prices.price_list import EGRESS
     from landbridge.domain.prices.section import as_number
 
     if not section.prices and section.egress is None:
@@ -122,6 +124,13 @@ def _body(section: "Section") -> Iterator[str]:
     if section.egress is not None:
         row = section.egress
         yield f"  egressPerGB: {as_number(row.price or 0)}  # line {row.line}, {_plain(row.source)}"
+    ends = {name: row.until for name, row in section.prices.items() if row.until is not None}
+    if section.egress is not None and section.egress.until is not None:
+        ends[EGRESS] = section.egress.until
+    if ends:
+        yield "  ends:"
+    for name, end in ends.items():
+        yield f'    {name}: "{end.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"'
 
 
 def _plain(text: str) -> str:

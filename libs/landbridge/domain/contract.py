@@ -5,7 +5,7 @@ contract-verifier registered the document.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ RUNNING = "running"
 CPU = "cpu"
 MEMORY = "memory"
 SCRATCH = "ephemeral-storage"
+EGRESS = "egress"
 
 
 class Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -186,13 +187,34 @@ class OfferedLink:
 class Cost:
     """Prices. `per_hour` by class, for one accelerator or for one processor; absent or None means unknown.
 
-    A stated 0 is a price: capacity that was paid for in advance. `source` is where the prices come from.
+    A stated 0 is a price: capacity that was paid for in advance. `source` is where the prices come from. `ends` is from
+    when on a price is unknown, by class and for `egress`; `ended` are those that were withdrawn for that.
     """
 
     currency: str = ""
     per_hour: Mapping[str, float] = field(default_factory=dict)
     egress_per_gb: float | None = None
     source: str = ""
+    ends: Mapping[str, datetime] = field(default_factory=dict)
+    ended: Mapping[str, datetime] = field(default_factory=dict)
+
+    @property
+    def until(self) -> datetime | None:
+        """When the first of the prices ends; None: none does."""
+        return min(self.ends.values(), default=None)
+
+    def at(self, now: datetime) -> "Cost":
+        """Return the prices that hold at a moment; the same object while none of them has ended."""
+        over = {name: end for name, end in self.ends.items() if end <= now}
+        if not over:
+            return self
+        return replace(
+            self,
+            per_hour={name: price for name, price in self.per_hour.items() if name not in over},
+            egress_per_gb=None if EGRESS in over else self.egress_per_gb,
+            ends={name: end for name, end in self.ends.items() if name not in over},
+            ended={**self.ended, **over},
+        )
 
 
 @dataclass(frozen=True, slots=True)

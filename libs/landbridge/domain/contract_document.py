@@ -1,7 +1,7 @@
 """Read an environment contract's document into the values that deciding works with."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -70,6 +70,7 @@ class _Cost(_Part, frozen=True):
     per_hour: dict[str, float | None] = {}
     egress_per_gb: float | None = msgspec.field(name="egressPerGB", default=None)
     source: str = ""
+    ends: dict[str, datetime] = {}
 
 
 class _Carbon(_Part, frozen=True):
@@ -203,7 +204,8 @@ def _offered_connection(name: str, item: _Connection) -> OfferedConnection:
 
 def _cost(item: _Cost) -> Cost:
     prices = {name: price for name, price in sorted(item.per_hour.items()) if price is not None}
-    return Cost(item.currency, prices, item.egress_per_gb, item.source)
+    ends = {name: end if end.tzinfo else end.replace(tzinfo=UTC) for name, end in sorted(item.ends.items())}
+    return Cost(item.currency, prices, item.egress_per_gb, item.source, ends)
 
 
 def _link(item: _Link) -> OfferedLink:

@@ -5,7 +5,8 @@ brings candidates up to date, once for all that came together. Parts that did no
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +41,7 @@ _KINDS: Final[Mapping[str, tuple[str, Callable[[str, int, Mapping[str, Any]], ob
     "rule": ("rules", catalogue_document.read_rule),
     "connection": ("connections", catalogue_document.read_connection),
 }
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _LINK_STATES: Final = {state.value: state for state in LinkState}
 
 _contract = msgspec.json.Decoder(event_v1.EnvironmentContractChanged)
@@ -72,6 +74,12 @@ class Changes:
         return bool(self.environments) or self.catalogue
 
 
+def _priced_at(contract: Contract, now: datetime) -> Contract:
+    """Return a contract with the prices that hold at a moment; the same object while none has ended."""
+    cost = contract.cost.at(now)
+    return contract if cost is contract.cost else replace(contract, cost=cost)
+
+
 class View:
     """The newest value of everything, and the candidates made of it. `revision` grows with every settled change."""
 
@@ -87,6 +95,7 @@ class View:
         self._controls: dict[str, QueueControl] = {}
         self._dirty: set[str] = set()
         self._catalogue_dirty = False
+        self._price_ends: datetime | None = None  # None: to be found out
 
     def apply_environment(self, event: str, name: str, body: bytes, sequence: int) -> bool:
         """Take on one message of ENVIRONMENTS; tell whether it matters. The name comes from the subject.
@@ -103,7 +112,8 @@ class View:
         if apply is None or not apply(self._parts.setdefault(name, _Parts()), body):
             return False
         self._dirty.add(name)
-        self._catalogue_dirty |= event == "contract"
+        if event == "contract":
+            self._catalogue_dirty, self._price_ends = True, None
         return True
 
     def apply_document(self, body: bytes, sequence: int) -> bool:
@@ -131,6 +141,19 @@ class View:
         self._controls[entry.name] = _queue_control.decode(entry.document)
         self._catalogue_dirty = True
         return True
+
+    def withdraw(self, now: datetime) -> None:
+        """Withdraw prices that have ended: from then on they are unknown. Cheap while none has."""
+        if self._price_ends is not None and self._price_ends > now:
+            return
+        for name, parts in self._parts.items():
+            held = tuple((_priced_at(contract, now), phase) for contract, phase in parts.versions)
+            if any(after is not before for (after, _), (before, _) in zip(held, parts.versions, strict=True)):
+                parts.versions = held
+                self._dirty.add(name)
+                self._catalogue_dirty = True  # a price is of the shape of what is decided on
+        ends = (contract.cost.until for parts in self._parts.values() for contract, _ in parts.versions)
+        self._price_ends = min((end for end in ends if end is not None), default=_NEVER)
 
     @property
     def unsettled(self) -> bool:

@@ -1390,6 +1390,8 @@ class CostModel(Document):
     egress_per_gb: Annotated[float, Field(ge=0)] | None = Field(default=None, alias="egressPerGB")
     # Where the prices come from, such as a list with its date.
     source: Annotated[str, Field(max_length=200)] = ""
+    # From when on a price is unknown, by capability class; egress for the price of data that leaves.
+    ends: Annotated[Mapping[Name, Moment], Field(max_length=200)] = Field(default_factory=dict)
 
 
 class Carbon(Document):

@@ -128,7 +128,8 @@ class Desk:
     # -- keeping up with the world ------------------------------------------------------------------------------------
 
     def refresh(self, now: datetime) -> None:
-        """Take on what changed in the view and in what is observed."""
+        """Take on what changed in the view and in what is observed, and withdraw prices that have ended."""
+        self.book.view.withdraw(now)
         self.book.settle()
         view, admission = self.book.view, self.admission
         if self.observations.due(now):

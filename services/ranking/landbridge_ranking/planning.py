@@ -57,6 +57,7 @@ class Planner:
         """Return the answer as JSON has it. Raises msgspec.MsgspecError for requirements that cannot be read."""
         async with self._one:
             desk, now = self._desk, self._clock.wall()
+            desk.book.view.withdraw(now)
             desk.book.settle()
             bucket = desk.admission.bucket_of(operation) if operation else None
             asked = from_class_body(requirements)

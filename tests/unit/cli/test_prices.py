@@ -23,6 +23,7 @@ def test_the_section_is_yaml_with_where_each_price_comes_from(run: Run) -> None:
     assert "gpu-24gb: 0  # paid in advance, line 7, capacity block, invoice 88120" in ran.out
     assert "# gpu-80gb-spot stays unknown: line 5 says so" in ran.out
     assert "# The first of these prices ends with 2026-12-31: import a newer list then." in ran.out
+    assert yaml.safe_load(ran.out)["cost"]["ends"]["gpu-80gb"] == "2027-01-01T00:00:00Z", "the last day counts"
 
 
 def test_put_into_the_contract_it_is_valid(run: Run) -> None:

@@ -1,16 +1,19 @@
 """A replica's view: every message is the whole value of its subject; what did not change stays the same object."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
 from landbridge.domain.candidate import LinkState
+from landbridge.domain.placement import ScoreCard, rank
+from landbridge.domain.preferences import NOTHING_OBSERVED
+from landbridge.domain.preferences.cost import Cost
 from landbridge.domain.view import View
 from landbridge.schema.wire import event_v1, report_v1
-from support.deciding import NOW, contract_document
+from support.deciding import NOW, an_operation, contract_document
 
 _encode = msgspec.json.Encoder().encode
 
@@ -20,7 +23,7 @@ def contract(name: str = "onprem-a", *versions: tuple[int, str], **spec: Any) ->
         event_v1.ContractVersion(
             version=version,
             phase=phase,
-            document=json.dumps(contract_document(name, version, **spec)).encode(),
+            document=msgspec.json.encode(contract_document(name, version, **spec)),
             sha256=f"{version}-{sorted(spec)}",
         )
         for version, phase in (versions or ((1, "active"),))
@@ -143,3 +146,45 @@ def test_a_link_state_of_a_later_release_gets_no_work() -> None:
     view.apply_environment("link", "onprem-a", body, 3)
     view.settle()
     assert view.candidates["onprem-a"][0].link.state is LinkState.LOST
+
+
+def test_a_price_that_has_ended_is_withdrawn_on_time_and_never_wins() -> None:
+    end = NOW + timedelta(hours=1)
+    prices = {"currency": "EUR", "perHour": {"cpu-general": 0.0}, "egressPerGB": 0.1, "ends": {"cpu-general": end}}
+    view = View()
+    view.apply_environment("contract", "onprem-a", contract(cost=prices), 1)
+    dear = contract("dear", cost={"currency": "EUR", "perHour": {"cpu-general": 9.0}})
+    view.apply_environment("contract", "dear", dear, 2)
+
+    def first(now: datetime) -> ScoreCard:
+        view.withdraw(now)
+        view.settle()
+        candidates = [versions[0] for versions in view.candidates.values()]
+        return rank(an_operation().requirements, candidates, {"cost": 1.0}).cards[0]
+
+    assert first(end - timedelta(microseconds=1)).environment == "onprem-a"
+    before, shape = view.candidates["onprem-a"], view.shape_revision
+    assert view.shape_revision == shape
+    assert first(end).environment == "dear", "what is unknown never wins against what is known"
+    [after] = view.candidates["onprem-a"]
+    assert (after.prices, after.contract.cost.egress_per_gb) == ({}, 0.1)
+    assert view.shape_revision > shape, "plans are made anew"
+    [cost] = [each for each in first(end).measurements if each.preference == "cost"]
+    assert cost.value is not None
+    view.apply_environment("contract", "onprem-a", contract(cost=prices), 3)
+    assert first(end).environment == "dear", "also when the contract is told again"
+    assert before[0].prices, "what was decided by keeps its price"
+
+
+def test_what_ended_is_told_with_its_moment() -> None:
+    end = NOW - timedelta(hours=1)
+    prices = {"currency": "EUR", "perHour": {"cpu-general": 0.5}, "ends": {"cpu-general": end, "egress": end}}
+    view = View()
+    view.apply_environment("contract", "onprem-a", contract(cost={**prices, "egressPerGB": 0.1}), 1)
+    view.withdraw(NOW)
+    view.settle()
+    [candidate] = view.candidates["onprem-a"]
+    found = Cost().measure(an_operation().requirements, candidate, NOTHING_OBSERVED)
+    assert found.value is None
+    assert "ended: cpu-general at 2026-11-30T02:00:00Z, egress at 2026-11-30T02:00:00Z" in found.source
+    assert candidate.contract.cost.egress_per_gb is None

@@ -132,3 +132,13 @@ def test_the_picture_is_a_document_with_a_line_for_each_policy(scenario: Write) 
     lines = [each for each in root.iter() if each.get("stroke-width") == "1.8"]
     assert len(lines) == 4
     assert {"x", "y"} <= {each.text for each in root.iter()}
+
+
+def test_a_price_that_ends_during_a_scenario_is_unknown_from_then_on_and_what_was_paid_stays(scenario: Write) -> None:
+    ends = {"cpu-general": "2026-01-01T05:00:00Z"}
+    offer = contract("b-cheap", cost={"currency": "EUR", "perHour": {"cpu-general": 0.1}, "ends": ends})
+    rows = [f"{hour * 3600},3600,w" for hour in range(8)]
+    policies = [{"name": "cheapest", "preferences": {"cost": 1}}]
+    found = only(simulate(scenario([*COMMON, DEAR, offer, WORK], rows, policies=policies)).reports)
+    assert found.cost == {"EUR": pytest.approx(5 * 0.1 + 3 * 0.4)}
+    assert found.unpriced == 0

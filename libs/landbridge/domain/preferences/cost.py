@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from landbridge.domain.candidate import Candidate, Price
+from landbridge.domain.constraints.base import moment
 from landbridge.domain.hardware import match_accelerator
 from landbridge.domain.preferences.base import Measure, Measurement, Observed, measurement_of
 from landbridge.domain.requirements import AcceleratorNeed, Requirements
@@ -33,8 +34,8 @@ class Cost(Measure[Priced]):
 
     def place(self, candidate: Candidate, observed: Observed) -> Priced:  # noqa: ARG002
         currency = candidate.contract.cost.currency or "unknown currency"
-        unpriced = f"contract version {candidate.contract_version} states no price"
-        return Priced(candidate, candidate.host_prices or (), currency, f"{currency}/h", unpriced)
+        hosts = candidate.host_prices or ()
+        return Priced(candidate, hosts, currency, f"{currency}/h", _no_price(candidate))
 
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Priced]], list[Measurement]]:
         whole = requirements.expected_ms > 0
@@ -93,6 +94,14 @@ def _accelerators(need: AcceleratorNeed, candidate: Candidate) -> Price | None:
     """Return the price of a device of the class that serves; None: it is not stated."""
     offer = match_accelerator(need, candidate).offer
     return candidate.prices.get(offer.name) if offer is not None else None
+
+
+def _no_price(candidate: Candidate) -> str:
+    version, ended = f"contract version {candidate.contract_version}", candidate.contract.cost.ended
+    if not ended:
+        return f"{version} states no price"
+    told = ", ".join(f"{name} at {moment(end)}" for name, end in sorted(ended.items()))
+    return f"{version} states no price that still holds; ended: {told}"
 
 
 def priced_class(requirements: Requirements, candidate: Candidate) -> tuple[float, float, str] | None:

@@ -1,5 +1,8 @@
 """The contract in force, as the latest probe plan carried it."""
 
+from collections.abc import Callable
+from datetime import datetime
+
 import msgspec
 import yaml
 
@@ -18,8 +21,10 @@ log = logs.get(__name__)
 class ContractInForce:
     """What offers are priced by, and what the executor is told about roles."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, now: Callable[[], datetime]) -> None:
+        """`now` is the centre's time: prices end by the calendar."""
         self._executor = executor
+        self._now = now
         self._contract: Contract | None = None
         self.version = 0
 
@@ -37,7 +42,7 @@ class ContractInForce:
 
     def terms(self, operation: Operation) -> Terms:
         """Return contract version, cost per hour and currency for an operation."""
-        cost = hourly_cost(self._contract, operation)
+        cost = hourly_cost(self._contract, operation, self._now())
         currency = self._contract.cost.currency if self._contract is not None and cost is not None else ""
         return self.version, cost, currency
 

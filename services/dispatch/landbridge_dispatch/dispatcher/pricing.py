@@ -1,15 +1,20 @@
 """What an attempt costs an hour here, by the contract in force. Unknown is None, never zero."""
 
+from datetime import datetime
+
 from landbridge.domain import units
 from landbridge.domain.contract import Contract
 from landbridge_dispatch.specification import Operation
 
 
-def hourly_cost(contract: Contract | None, operation: Operation) -> float | None:
-    """Return the price of the accelerators asked for, else of the processors in the cheapest class that holds them."""
+def hourly_cost(contract: Contract | None, operation: Operation, now: datetime) -> float | None:
+    """Return the price of the accelerators asked for, else of the processors in the cheapest class that holds them.
+
+    A price that has ended is unknown.
+    """
     if contract is None:
         return None
-    prices, spec = contract.cost.per_hour, operation.spec
+    prices, spec = contract.cost.at(now).per_hour, operation.spec
     replicas = max(1, spec.replicas) if spec.type == "distributed-job" else 1
     accelerator = spec.resources.accelerator
     if accelerator is not None:

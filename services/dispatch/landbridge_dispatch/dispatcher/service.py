@@ -87,7 +87,7 @@ class Dispatcher:
         )
         self.claimer = Claimer(self.environment, self.incarnation, self.lease.current)
         self.desk = Desk(self.executor, self.lease.current, self.claimer, self.reporter)
-        self.contract = ContractInForce(self.executor)
+        self.contract = ContractInForce(self.executor, self.lease.clock.now)
         self.storage = Storage(self.home)
         self.door = OfferDoor(
             self.desk,

@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from landbridge.domain.eligibility_index import EligibilityIndex
-from landbridge.domain.placement import Order, Ranking
+from landbridge.domain.placement import Choice, Order, Ranking
+from landbridge.domain.preferences.cost import priced_class
 from landbridge.domain.queues import Plan
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.verdict import Assessment, Outlook
@@ -27,10 +28,15 @@ class Decider:
         self._index: EligibilityIndex = book.index
         self._reorder = _REORDER.get(choosing) if choosing is not None else None
         self._known: dict[str, tuple[Assessment, Plan]] = {}
+        self._shape = -1
 
     def plan(self, shape: RequirementClass, now: datetime) -> Plan:
         """Return the plan of a class by a verdict of this moment; the same object while nothing changed."""
         self.assessments += 1
+        self.book.view.withdraw(now)
+        self.book.settle()
+        if self.book.view.shape_revision != self._shape:
+            self._shape, self._known = self.book.view.shape_revision, {}
         found = self._index.assess(shape, now)
         known = self._known.get(shape.key)
         if known is not None and known[0].id == found.id:
@@ -41,6 +47,14 @@ class Decider:
             plan = replace(plan, order=Order(Ranking("", ()), self._reorder(eligible)))
         self._known[shape.key] = (found, plan)
         return plan
+
+    def hourly(self, shape: RequirementClass, choice: Choice) -> tuple[float, str] | None:
+        """Return what a placement costs an hour by the prices that hold now, with the currency; None: unknown."""
+        candidate = self.book.view.candidates[choice.environment][0]
+        if choice.served_by:
+            candidate = replace(candidate, served_by=choice.served_by)
+        found = priced_class(shape.requirements, candidate)
+        return (found[0] * found[1], candidate.contract.cost.currency) if found is not None else None
 
     def verdict(self, shape: RequirementClass) -> Assessment:
         """Return the verdict that the plan in use was made from; KeyError if there is none."""

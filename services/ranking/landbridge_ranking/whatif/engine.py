@@ -23,7 +23,10 @@ _TICK_S: Final = 1.0  # what happens within a second is decided together, as the
 
 
 class Placed(NamedTuple):
-    """One stay of an operation: from, until (seconds), where, with what. `finished` False: it was asked to leave."""
+    """One stay of an operation: from, until (seconds), where, with what. `finished` False: it was asked to leave.
+
+    `price` is what it costs an hour by the prices that held when it was placed, and in which currency; None: unknown.
+    """
 
     arrival: Arrival
     environment: str
@@ -31,7 +34,7 @@ class Placed(NamedTuple):
     until_s: float
     amounts: dict[str, int]
     finished: bool = True
-    served_by: str = ""
+    price: tuple[float, str] | None = None
 
 
 class Watching(Protocol):
@@ -132,6 +135,8 @@ class Run:
         if key not in self._shapes:
             self._shapes[key] = arrival.shape
             self._look(arrival.shape, at)
+        elif key not in arrived:
+            self._renew(arrival.shape, _moment(at))  # prices may have ended
         round_ = self._rounds[arrival.operation] = self._rounds.get(arrival.operation, 0) + 1
         ticket = Ticket(arrival.operation, round_, next(self._number), _moment(at))
         arrived.setdefault(key, []).append(ticket)
@@ -146,12 +151,15 @@ class Run:
             self._done += 1
             self._progress(self._done)
 
-    def _look(self, shape: RequirementClass, at: float) -> None:
-        """Judge a class by this moment, and again later where time alone may change the verdict."""
-        plan = self._decider.plan(shape, _moment(at))
+    def _renew(self, shape: RequirementClass, now: datetime) -> None:
+        plan = self._decider.plan(shape, now)
         bucket = self._admission.buckets.get(shape.key)
         if bucket is None or bucket.plan is not plan:
             self._admission.set_plan(shape.key, plan)
+
+    def _look(self, shape: RequirementClass, at: float) -> None:
+        """Judge a class by this moment, and again later where time alone may change the verdict."""
+        self._renew(shape, _moment(at))
         if self._decider.may_change(shape) and at - self._stirred_at < _PATIENCE_S:
             self._plan(at + LOOK_AGAIN.total_seconds(), _LOOK, shape)
 
@@ -187,7 +195,8 @@ class Run:
         until = at + max(arrival.duration_s, _TICK_S)
         choice = admitted.choice
         amounts = dict(admitted.charge.amounts)
-        placed = Placed(arrival, choice.environment, at, until, amounts, served_by=choice.served_by)
+        price = self._decider.hourly(arrival.shape, choice)
+        placed = Placed(arrival, choice.environment, at, until, amounts, price=price)
         self._running[arrival.operation] = placed
         self._watch.takes(placed)
         self._plan(_tick(until), _ENDS, placed)

@@ -2,13 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.contract import CPU, MEMORY, RUNNING
 from landbridge.domain.limits import Limits
-from landbridge.domain.preferences.cost import priced_class
 from landbridge.domain.view import View
 from landbridge_ranking.whatif.engine import Outcome, Placed
 from landbridge_ranking.whatif.work import Arrival
@@ -133,7 +132,7 @@ def measure(outcome: Outcome, work: Sequence[Arrival], view: View, watched: Watc
     for name, waited in first.items():
         by_queue[queue_of[name]].append(max(waited, 0.0))
     candidates = {name: versions[0] for name, versions in view.candidates.items()}
-    cost, unpriced = _cost(outcome.placed, candidates)
+    cost, unpriced = _cost(outcome.placed)
     return Report(
         operations=len(work),
         ended=sum(each.finished for each in outcome.placed),
@@ -200,21 +199,16 @@ def _devices(outcome: Outcome, view: View) -> float:
     return held / whole if whole else 0.0
 
 
-def _cost(placed: Iterable[Placed], candidates: Mapping[str, Candidate]) -> tuple[dict[str, float], int]:
+def _cost(placed: Iterable[Placed]) -> tuple[dict[str, float], int]:
     """Return money by currency for the time that was held, and how many stays have no known price."""
     money: dict[str, float] = {}
     unpriced = 0
     for each in placed:
-        candidate = candidates[each.environment]
-        if each.served_by:
-            candidate = replace(candidate, served_by=each.served_by)
-        found = priced_class(each.arrival.shape.requirements, candidate)
-        if found is None:
+        if each.price is None:
             unpriced += 1
             continue
-        amount, price, _ = found
-        currency, hours = candidate.contract.cost.currency, (each.until_s - each.at_s) / _HOUR
-        money[currency] = money.get(currency, 0.0) + amount * price * hours
+        hourly, currency = each.price
+        money[currency] = money.get(currency, 0.0) + hourly * (each.until_s - each.at_s) / _HOUR
     return {currency: round(value, 2) for currency, value in sorted(money.items())}, unpriced
 
 

@@ -11,7 +11,7 @@ from landbridge_dispatch.executors.kubernetes.manifests import job
 from landbridge_dispatch.executors.kubernetes.resolution import problems_of, resolve
 from landbridge_dispatch.executors.kubernetes.settings import KubernetesSettings
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
-from support.deciding import a_contract
+from support.deciding import NOW, a_contract
 from unit.dispatch.kubernetes.things import DIGEST, IMAGE, some_bindings, some_work
 
 CASES: dict[str, tuple[dict[str, Any], RefusalCode]] = {
@@ -141,5 +141,5 @@ def test_the_class_that_was_chosen_is_the_one_that_is_reached_and_whose_image_ru
 def test_what_it_costs_follows_the_class_that_was_chosen() -> None:
     contract = a_contract(classes={"gpu-80gb": {"count": 4}}, cost={"perHour": {"gpu-80gb": 2.0}})
     asked = some_work(resources={"accelerator": {"class": "gpu-48gb", "count": 2}}).view
-    assert hourly_cost(contract, asked) is None
-    assert hourly_cost(contract, asked.served_by("gpu-80gb")) == 4.0
+    assert hourly_cost(contract, asked, NOW) is None
+    assert hourly_cost(contract, asked.served_by("gpu-80gb"), NOW) == 4.0
