@@ -82,7 +82,7 @@ CLUSTER_FEATURES = frozenset({"type.distributed-job", "disconnection.continue", 
 
 
 def a_gang(framework: str = "") -> RequirementClass:
-    gang = {"gang": {"framework": framework}} if framework else {}
+    gang: dict[str, Any] = {"gang": {"framework": framework}} if framework else {}
     return an_operation(type="distributed-job", replicas=4, **gang)
 
 
