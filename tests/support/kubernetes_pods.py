@@ -99,11 +99,14 @@ class Pods:
 
 
 @contextlib.asynccontextmanager
-async def real_pods(home: Path, *, store_port: int = 0) -> AsyncIterator[Pods]:
-    """The cluster of KUBECONFIG with the image of LANDBRIDGE_TEST_IMAGE; `store_port`: of an object store here."""
+async def real_pods(home: Path, kubeconfig: str = "", *, store_port: int = 0) -> AsyncIterator[Pods]:
+    """The cluster of KUBECONFIG or of another file, with the image of LANDBRIDGE_TEST_IMAGE.
+
+    `store_port`: of an object store here.
+    """
     harness = RealKubernetesHarness(home)
-    async with real_access() as access, contextlib.AsyncExitStack() as stack:
-        admin = Api(os.environ["KUBECONFIG"])
+    async with real_access(kubeconfig) as access, contextlib.AsyncExitStack() as stack:
+        admin = Api(access.kubeconfig)
         await admin.open()
         stack.push_async_callback(admin.close)
         nodes, _ = await admin.list("/api/v1/nodes")
@@ -111,9 +114,9 @@ async def real_pods(home: Path, *, store_port: int = 0) -> AsyncIterator[Pods]:
         registry, used = _image(node)
         run = f"landbridge-test-{uuid.uuid4().hex[:8]}"
         reference, device = f"{registry}/{used['name']}@{used['digest']}", f"landbridge.io/{run}"
-        await stack.enter_async_context(_volumes(admin, access.namespace, run, reference))
-        probe = "command -v python3 >/dev/termination-log || true"
-        has_python = bool(await _on_node(admin, access.namespace, reference, probe))
+        place = _Place(admin, access.namespace, reference, node)
+        await stack.enter_async_context(_volumes(place, run))
+        has_python = bool(await _on_node(place, "command -v python3 >/dev/termination-log || true"))
         _write(home, access.namespace, registry, node, device, reference, store_port)
         token = await stack.enter_async_context(harness.account(admin, access.namespace, run, bound=False))
         harness.write_real_kubeconfig(access, token)
@@ -170,6 +173,7 @@ def _write(
             "keeper": keeper,
             "startWithin": "60s",
             "classes": {"device": {"resource": device}},
+            "nodeSelector": _selector(node),
             "probes": {"image": reference},
             "carrier": {"image": reference, "within": "60s"},
         },
@@ -188,11 +192,28 @@ def _write(
     )
 
 
+@dataclass
+class _Place:
+    """Where an administrator's own pods run: all on one node, whose directories are volumes here."""
+
+    api: Api
+    namespace: str
+    reference: str
+    node: Object
+
+
+def _selector(node: Object) -> dict[str, str]:
+    """Keep pods on a node; among the others may be some that run nothing."""
+    label = "kubernetes.io/hostname"
+    return {label: node["metadata"]["labels"][label]} if label in node["metadata"]["labels"] else {}
+
+
 @contextlib.asynccontextmanager
-async def _volumes(api: Api, namespace: str, run: str, reference: str) -> AsyncIterator[None]:
+async def _volumes(at: _Place, run: str) -> AsyncIterator[None]:
     """Claims on a directory of a node, which pods of any user may write."""
+    api, namespace = at.api, at.namespace
     places = " ".join(f"/h/{run}/{name}" for name in VOLUMES)
-    await _on_node(api, namespace, reference, f"mkdir -p {places}; touch /h/{run}/file; chmod 777 /h/{run}/*")
+    await _on_node(at, f"mkdir -p {places}; touch /h/{run}/file; chmod 777 /h/{run}/*")
     made = []
     for name, place in PLACES.items():
         spec: dict[str, Any] = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
@@ -219,26 +240,27 @@ async def _volumes(api: Api, namespace: str, run: str, reference: str) -> AsyncI
     try:
         yield
     finally:
-        await _on_node(api, namespace, reference, f"rm -rf /h/{run}")
+        await _on_node(at, f"rm -rf /h/{run}")
         for bound in made:
             meta = bound["metadata"]
             await api.delete(f"/api/v1/persistentvolumes/{meta['name']}", uid=meta["uid"])
 
 
-async def _on_node(api: Api, namespace: str, reference: str, script: str) -> str:
+async def _on_node(at: _Place, script: str) -> str:
     """Run a script as root with the node's /tmp below /h; return what it wrote to its termination log."""
-    path = f"/api/v1/namespaces/{namespace}/pods"
+    api, path = at.api, f"/api/v1/namespaces/{at.namespace}/pods"
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": f"on-node-{uuid.uuid4().hex[:8]}"},
         "spec": {
             "restartPolicy": "Never",
+            "nodeSelector": _selector(at.node),
             "volumes": [{"name": "h", "hostPath": {"path": "/tmp"}}],
             "containers": [
                 {
                     "name": "c",
-                    "image": reference,
+                    "image": at.reference,
                     "command": ["sh", "-c", script],
                     "securityContext": {"runAsUser": 0},
                     "volumeMounts": [{"name": "h", "mountPath": "/h"}],

@@ -15,8 +15,8 @@ from kubernetes_asyncio import client, config
 from support.kubernetes.cluster import FakeCluster, fake_cluster
 from support.kubernetes.errors import Object
 
-_ending: list[str] = []
-"""Namespaces of a real cluster whose removal has begun."""
+_ending: list[tuple[str, str]] = []
+"""Namespaces of real clusters whose removal has begun, each with its cluster's file."""
 SWITCH = "LANDBRIDGE_TEST_KUBERNETES"
 MARK = "landbridge.io/test-run"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
@@ -138,20 +138,20 @@ async def fake_access(**options: Any) -> AsyncIterator[Access]:
 
 
 @contextlib.asynccontextmanager
-async def real_access() -> AsyncIterator[Access]:
-    """The cluster of KUBECONFIG, as whoever that says, and a namespace of our own in it."""
-    async with real_access_without_namespace() as access, own_namespace(access):
+async def real_access(kubeconfig: str = "") -> AsyncIterator[Access]:
+    """The cluster of KUBECONFIG or of another file, as whoever that says, and a namespace of our own in it."""
+    async with real_access_without_namespace(kubeconfig) as access, own_namespace(access):
         yield access
 
 
 @contextlib.asynccontextmanager
-async def real_access_without_namespace() -> AsyncIterator[Access]:
-    configuration = client.Configuration()
-    await config.load_kube_config(config_file=os.environ["KUBECONFIG"], client_configuration=configuration)
+async def real_access_without_namespace(kubeconfig: str = "") -> AsyncIterator[Access]:
+    file, configuration = kubeconfig or os.environ["KUBECONFIG"], client.Configuration()
+    await config.load_kube_config(config_file=file, client_configuration=configuration)
     token = (getattr(configuration, "api_key", None) or {}).get("BearerToken", "")
     async with client.ApiClient(configuration) as api:
         headers = {"Authorization": token} if token else {}
-        yield Access(configuration, api.rest_client.pool_manager, headers, kubeconfig=os.environ["KUBECONFIG"])
+        yield Access(configuration, api.rest_client.pool_manager, headers, kubeconfig=file)
 
 
 @contextlib.asynccontextmanager
@@ -171,7 +171,7 @@ async def own_namespace(access: Access, labels: dict[str, str] | None = None) ->
             await _until_gone(access, name)
         else:
             # A real one takes seconds for it: the next test need not wait, the end of all does.
-            _ending.append(name)
+            _ending.append((access.kubeconfig, name))
         access.namespace = before
 
 
@@ -209,10 +209,8 @@ async def _remove_namespace(access: Access, name: str, run: str) -> None:
 
 async def nothing_is_left() -> None:
     """Wait until the real cluster is as it was before. Raises AssertionError for what stays."""
-    if not _ending:
-        return
-    async with real_access_without_namespace() as access:
-        for name in _ending:
+    for kubeconfig, name in _ending:
+        async with real_access_without_namespace(kubeconfig) as access:
             await _until_gone(access, name)
     _ending.clear()
 
