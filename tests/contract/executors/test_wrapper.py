@@ -207,7 +207,8 @@ async def test_a_stop_by_the_cluster_reaches_the_workload_and_is_reported(tmp_pa
     await wait_until((tmp_path / "work/ready").exists, "the workload is ready")
     process.send_signal(signal.SIGTERM)
     async with asyncio.timeout(20):
-        assert await process.wait() == 7
+        await process.communicate()
+    assert process.returncode == 7
     assert container.remains().status == 7
 
 
