@@ -78,7 +78,7 @@ async def test_work_of_an_image_without_command_is_refused_in_words(centre: Cent
     refused = await centre.until(offer, AttemptState.REFUSED, timeout_s=30)
 
     assert refused.reason == "command-missing"
-    assert "entry point" in refused.message
+    assert "write what it starts by itself" in refused.message
 
 
 class InProcess:

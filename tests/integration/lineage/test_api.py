@@ -44,7 +44,7 @@ async def test_an_operation_is_told_in_full(lineage: Lineage) -> None:
     assert found["attempts"][1]["resolved"]["principal"] == "uid:2001"
     assert found["attempts"][1]["outputs"]["forecast"]["bytes"] == 2048
     assert found["rounds"] == [
-        {"round": 1, "assessmentId": "a-1", "decisionId": "d-1", "environment": "quay"},
+        {"round": 1, "assessmentId": "a-1", "decisionId": "d-1", "environment": "quay", "servedBy": ""},
     ]
     events_ = (await lineage.get(f"/v1/operations/{OPERATION}/events"))["items"]
     assert [each["event"] for each in events_][:4] == ["accepted", "assessed", "decided", "pending"]
