@@ -118,7 +118,7 @@ class World(Instance):
     async def _join(self) -> None:
         (self.data.root.parent / CHECKPOINTS).mkdir(exist_ok=True)
         async with self.client() as client:
-            for document in (_project(), _queue(), *(contract(name) for name in self.sites)):
+            for document in (_project(), _queue(), *(self.contract(name) for name in self.sites)):
                 await client.apply(json.dumps(document).encode())
             for name in self.sites:
                 if (self.data.environments / name / "environment.json").exists():
@@ -128,10 +128,16 @@ class World(Instance):
                     self.data,
                     name,
                     creds=str(answer["creds"]),
-                    bindings=json.dumps(bindings(name, self.data.root.parent, self.slots)),
+                    bindings=json.dumps(self.bindings(name)),
                     nats_url=f"nats://127.0.0.1:{self.wires[name].port}",
                 )
                 await asyncio.to_thread(ask, self.data, "start-environment", timeout_s=60.0, name=name)
+
+    def contract(self, site: str) -> dict[str, Any]:
+        return contract(site)
+
+    def bindings(self, site: str) -> dict[str, Any]:
+        return bindings(site, self.data.root.parent, self.slots)
 
     async def _grant(self) -> None:
         async with self.client() as client:

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +17,8 @@ from landbridge.domain.ownership.epochs import Epoch
 from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.protocol import Work
 from support.kubernetes.access_point import image, real_is_wanted
-from support.kubernetes_pods import STARTS_S, Pods, real_pods
+from support.kubernetes_pods import Pods, real_pods
+from support.kubernetes_site import OTHER, STARTS_S
 from support.object_store import ObjectStore, object_store
 
 pytestmark = [
@@ -27,7 +27,6 @@ pytestmark = [
     ),
     pytest.mark.timeout(600),
 ]
-OTHER = "LANDBRIDGE_TEST_KUBECONFIG_B"
 POLICY = {
     "disconnection": {"policy": "checkpoint-then-stop", "checkpointWithin": "60s", "grace": "5s"},
     "stopGrace": "5s",
@@ -59,13 +58,8 @@ async def clusters(tmp_path: Path) -> AsyncIterator[tuple[Pods, Pods, ObjectStor
         )
         async with first as one, second as another:
             for pods in (one, another):
-                await pods.admin.create(pods.path("secrets"), keys_of(store))
+                await pods.site.hold_keys(store)
             yield one, another, store
-
-
-def keys_of(store: ObjectStore) -> dict[str, Any]:
-    data = dict(zip(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), store.keys, strict=True))
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "store-keys"}, "stringData": data}
 
 
 async def test_work_that_lost_its_lease_goes_on_in_the_other_cluster(

@@ -11,7 +11,8 @@ from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.kubernetes import names
 from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
 from support.kubernetes.access_point import image, real_is_wanted
-from support.kubernetes_pods import STARTS_S, Pods
+from support.kubernetes_pods import Pods
+from support.kubernetes_site import STARTS_S
 from support.wait import wait_until
 
 pytestmark = [

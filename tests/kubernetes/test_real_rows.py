@@ -21,7 +21,8 @@ from support.kubernetes_disruptions import (
     node_with_device,
     preempted,
 )
-from support.kubernetes_pods import STARTS_S, Pods
+from support.kubernetes_pods import Pods
+from support.kubernetes_site import STARTS_S
 from support.wait import wait_until
 
 pytestmark = [

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from landbridge_dispatch.executors.kubernetes.api import ApiError, Object
-from support.kubernetes_pods import STARTS_S, Pods
+from support.kubernetes_pods import Pods
+from support.kubernetes_site import STARTS_S
 from support.wait import wait_until
 
 TAINT = "landbridge.io/test-lost"
