@@ -152,7 +152,7 @@ checkpoint_name() {
 
 # Renew the lease and hear of orders, apart from the timers, which must not wait for the network.
 poll() {
-  while :; do
+  until [ -f "$STATE/over" ]; do
     clock
     sent=$now
     checkpoint_name
@@ -190,6 +190,7 @@ terminate() {
 watch_over() {
   stage=running kill_at=0 lease=$LEASE seal_until=0
   while sleep 1; do
+    [ -f "$STATE/over" ] && return
     clock
     if [ -f "$STATE/lease" ]; then
       read -r renewed <"$STATE/lease"
@@ -283,6 +284,7 @@ if [ -n "${LANDBRIDGE_WORLD_SIZE:-}" ] && [ -z "${LANDBRIDGE_RANK:-}" ] && [ -n 
   export LANDBRIDGE_RANK="$RANK"
 fi
 
+rm -f "$STATE/over"
 clock
 started=$now began=$(date +%s)
 if command -v setsid >/dev/null 2>&1; then setsid "$@" & else "$@" & fi
@@ -302,6 +304,8 @@ while :; do
   kill -0 "$CHILD" 2>/dev/null || break
 done
 trap '' TERM
+# A shell that has just been forked may lose the signal: the file ends it, too.
+: >"$STATE/over"
 kill $WATCHER $POLLER 2>/dev/null
 report
 exit $status
