@@ -4,12 +4,14 @@ import hashlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from landbridge_dispatch.executors.kubernetes.carrier import files
+from landbridge_dispatch.executors.kubernetes.carrier import checkpoints, files
 from landbridge_dispatch.executors.kubernetes.carrier.signing import Keys, encoded, signed
 
 EXAMPLE = Keys("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
@@ -72,3 +74,20 @@ def test_links_of_a_workload_are_not_followed(tmp_path: Path) -> None:
     file, size = files.opened(str(tmp_path / "own"), "plain")
     with file:
         assert (file.read(), size) == (b"x", 1)
+
+
+class _Listed:
+    """A store that tells what it holds, all of it stored in the same second."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def list(self, below: str) -> list[Any]:
+        at = "2026-12-01T09:00:00.000Z"
+        return [SimpleNamespace(key=f"{below}{name}/manifest.json", modified=at) for name in self._names]
+
+
+def test_of_checkpoints_of_one_second_the_larger_number_is_the_later_one() -> None:
+    store = _Listed("e1-1/sealed-9", "e1-1/sealed-10", "e1-1/sealed-8", "e1-1/sealed-last", "e1-3/sealed-99")
+    found = checkpoints._sealed(store, "op", (1, 3), after="op/e1-1/sealed-8")  # type: ignore[arg-type]
+    assert [each.path for each in sorted(found)] == ["op/e1-1/sealed-9", "op/e1-1/sealed-10"]

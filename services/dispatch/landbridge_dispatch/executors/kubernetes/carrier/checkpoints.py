@@ -16,6 +16,7 @@ MANIFEST = "manifest.json"
 MANIFEST_MAX = 8 << 20
 SEALED = "sealed-"
 _FOUND = re.compile(r"e(\d{1,18})-(\d{1,18})/(sealed-[^/]{1,200})/manifest\.json")
+_LAST_FIGURE = re.compile(r"(\d{1,18})\D*\Z")
 
 
 class UnreadableError(Exception):
@@ -24,11 +25,15 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, order=True)
 class _Found:
-    """A sealed checkpoint: what is later is larger. `path` is below the store."""
+    """A sealed checkpoint: what is later is larger. `path` is below the store.
+
+    Stores tell times to the second: within one, `number`, the last figure of the name, decides (10 is behind 9).
+    """
 
     generation: int
     counter: int
     modified: str
+    number: int
     path: str
 
 
@@ -87,11 +92,16 @@ def _sealed(store: Store, own: str, epoch: tuple[int, int], *, after: str) -> It
             match = _FOUND.fullmatch(item.key.removeprefix(f"{own}/"))
             if match and (int(match[1]), int(match[2])) < epoch:
                 path = item.key.removesuffix(f"/{MANIFEST}")
-                found.append(_Found(int(match[1]), int(match[2]), item.modified, path))
+                found.append(_Found(int(match[1]), int(match[2]), item.modified, _number(path), path))
     except StoreError:
         return
     known = next((each for each in found if each.path == after), None)
     yield from (each for each in found if known is None or each > known)
+
+
+def _number(path: str) -> int:
+    figures = _LAST_FIGURE.search(path.rpartition("/")[2])
+    return int(figures[1]) if figures else -1
 
 
 def _bring_one(store: Store, root: Path, path: str) -> str:
