@@ -1,6 +1,6 @@
 """Tests that share something large, or disturb others, run in one worker."""
 
-from support.groups import ByGroup, group_of
+from support.groups import ByGroup, computes, group_of, next_unit
 
 
 def test_files_of_a_group_are_one_scope_and_others_are_by_themselves() -> None:
@@ -12,3 +12,14 @@ def test_files_of_a_group_are_one_scope_and_others_are_by_themselves() -> None:
     assert split(None, "tests/faults/test_cut.py::a[x]") == split(None, "tests/faults/test_cluster.py::b")  # type: ignore[arg-type]
     alone = "tests/unit/test_units.py::test_x[a::b]"
     assert split(None, alone) == alone  # type: ignore[arg-type]
+
+
+def test_a_worker_takes_the_first_unit_of_the_kind_it_prefers_and_else_the_first_of_all() -> None:
+    queue = {
+        name: {name: False}
+        for name in ("tests/e2e/a.py::a", "tests/unit/b.py::b", "tests/integration/c.py::c", "tests/simulation/d.py::d")
+    }
+    assert next_unit(queue, computes) == "tests/unit/b.py::b"
+    assert next_unit(queue, lambda test: not computes(test)) == "tests/e2e/a.py::a"
+    del queue["tests/unit/b.py::b"], queue["tests/simulation/d.py::d"]
+    assert next_unit(queue, computes) == "tests/e2e/a.py::a"
