@@ -7,8 +7,8 @@ from landbridge.cli import output
 from landbridge.cli.output import Column
 
 _ROUTES = {
-    "preferred": "it ranked first",
-    "overflow": "a better one was full or not eligible for now",
+    "preferred": "no environment ranked higher",
+    "overflow": "a better environment was full or not eligible for now",
     "failover": "the previous environment was lost or failed",
     "drift": "the ranking changed since the previous attempt",
     "emergency-override": "a person forced it",
@@ -121,10 +121,19 @@ def _goes(plan: Mapping[str, Any]) -> str:
     eligible = sum(bool(item.get("eligible")) for item in environments)
     where = f"{likely.get('environment')}{_by_class(likely)}"
     told = f"{where}, " + (f"best of {eligible} that can run it" if eligible > 1 else "the only one that can run it")
+    full = ", ".join(map(_place, likely.get("full") or ()))
     if likely.get("route") == "overflow":
-        told = f"{where}, because {', '.join(likely.get('full') or ['a better one'])} has no room"
+        told = f"{where}, because {full or 'a better one'} has no room"
+    elif full:
+        told += f"; {full} has no room"
     equals = likely.get("equals") or ()
     return f"{told}; {', '.join(equals)} would do as well, chance decides" if equals else told
+
+
+def _place(name: str) -> str:
+    """Write out the name of a place: an environment, where several classes of it could serve with one of them."""
+    environment, _, served_by = name.partition("/")
+    return f"{environment}{_by_class({'servedBy': served_by})}"
 
 
 def _by_class(item: Mapping[str, Any]) -> str:

@@ -50,10 +50,10 @@ def judge_all(
         if any(found):
             violations = list(map(add, violations, found))
         if constraint.timed:
-            for place, holds in enumerate(constraint.hold_all(requirements, candidates, now)):
-                until = untils[place]
+            for row, holds in enumerate(constraint.hold_all(requirements, candidates, now)):
+                until = untils[row]
                 if holds is not None and (until is None or holds < until):
-                    untils[place] = holds
+                    untils[row] = holds
     needs = requirements.accelerator is not None
     return [
         EligibilityVerdict(
@@ -88,7 +88,7 @@ def evaluate_eligibility(
     inputs: Mapping[str, str] = NO_INPUTS,
 ) -> Assessment:
     """Judge every environment for one class of operations. The order of `candidates` does not matter."""
-    ordered = sorted(candidates, key=_place)
+    ordered = sorted(candidates, key=_name_and_version)
     judged = judge_all(requirement_class.requirements, ordered, constraints, now)
     verdicts = tuple([combine(list(versions)) for _, versions in groupby(judged, key=_environment)])
     return Assessment(
@@ -104,5 +104,5 @@ def _environment(verdict: EligibilityVerdict) -> str:
     return verdict.environment
 
 
-def _place(candidate: Candidate) -> tuple[str, int]:
+def _name_and_version(candidate: Candidate) -> tuple[str, int]:
     return candidate.environment, -candidate.contract_version

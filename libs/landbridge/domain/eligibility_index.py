@@ -1,8 +1,8 @@
 """The fast path of eligibility: the same answers as `evaluate_eligibility`, remembered for as long as they hold.
 
 Thousands of classes ask a few different questions of most constraints; the answers are kept in columns that classes
-share, merged by groups of constraints, and those by class. When an environment changes, only its places are answered
-again, and only in columns that read what changed; when time is over for a place, only that place.
+share, merged by groups of constraints, and those by class. When an environment changes, only its rows are answered
+again, and only in columns that read what changed; when time is over for a row, only that row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,20 +39,20 @@ class _Class:
 
     def refresh(self, board: Board, now: datetime) -> None:
         """Bring the verdicts up to date."""
-        places = self.column.refresh(board, now)
+        rows = self.column.refresh(board, now)
         if self.served is not None:
-            self.served.refresh(board, now)  # nowhere else than in those places: constraints read all that it reads
+            self.served.refresh(board, now)  # nowhere else than in those rows: constraints read all that it reads
         if self.layout != board.layout:
             self.layout = board.layout
             if len(board.environments) == len(board.candidates) and self.served is None:
                 self.verdicts = self._single(board)
             else:
-                self.verdicts = tuple([self._verdict(board, places_of) for _, places_of in board.environments])
-        elif places:
-            touched, verdicts = set(places), list(self.verdicts)
-            for number, (_, places_of) in enumerate(board.environments):
-                if not touched.isdisjoint(places_of):
-                    verdicts[number] = self._verdict(board, places_of)
+                self.verdicts = tuple([self._verdict(board, rows_of) for _, rows_of in board.environments])
+        elif rows:
+            touched, verdicts = set(rows), list(self.verdicts)
+            for number, (_, rows_of) in enumerate(board.environments):
+                if not touched.isdisjoint(rows_of):
+                    verdicts[number] = self._verdict(board, rows_of)
             self.verdicts = tuple(verdicts)
 
     def _single(self, board: Board) -> tuple[EligibilityVerdict, ...]:
@@ -60,19 +60,19 @@ class _Class:
         untils = [None if until is NEVER else until for until in self.column.untils]
         return tuple(map(EligibilityVerdict, board.names, board.versions, self.column.violations, untils))
 
-    def _verdict(self, board: Board, places: tuple[int, ...]) -> EligibilityVerdict:
+    def _verdict(self, board: Board, rows: tuple[int, ...]) -> EligibilityVerdict:
         violations, untils, candidates = self.column.violations, self.column.untils, board.candidates
         classes = self.served.classes if self.served is not None else None
         made = []
-        for place in places:
-            contract, found, until = candidates[place].contract, violations[place], untils[place]
+        for row in rows:
+            contract, found, until = candidates[row].contract, violations[row], untils[row]
             made.append(
                 EligibilityVerdict(
                     contract.environment,
                     contract.version,
                     found,
                     until if until is not NEVER else None,
-                    classes[place] if classes is not None and not found else (),
+                    classes[row] if classes is not None and not found else (),
                 )
             )
         return made[0] if len(made) == 1 else combine(made)
@@ -86,7 +86,7 @@ class EligibilityIndex:
         self._groups = [Group(group) for group in groups]
         self._board = Board()
         self._known: dict[str, tuple[Candidate, ...]] = {}
-        self._places: dict[str, tuple[int, ...]] = {}
+        self._rows: dict[str, tuple[int, ...]] = {}
         self._classes: dict[str, _Class] = {}
         self._leads: dict[tuple[Column, ...], Merged] = {}
         self._served: dict[tuple[object, ...], Served] = {}
@@ -116,11 +116,11 @@ class EligibilityIndex:
         else:
             self._known.pop(name, None)
         if before and same_versions:
-            for place, candidate in zip(self._places[name], newest_first, strict=True):
-                self._board.replace(place, candidate)
+            for row, candidate in zip(self._rows[name], newest_first, strict=True):
+                self._board.replace(row, candidate)
         elif before or newest_first:
             self._board.arrange(self._known)
-            self._places = dict(self._board.environments)
+            self._rows = dict(self._board.environments)
 
     def assess(
         self, requirement_class: RequirementClass, now: datetime, inputs: Mapping[str, str] = NO_INPUTS
@@ -189,7 +189,7 @@ class EligibilityIndex:
 
 
 def _with_rules(group: Sequence[Constraint], rules: Sequence[Constraint]) -> list[Constraint]:
-    """Put each operators' rule in the place of all."""
+    """Put each operators' rule instead of all."""
     return [one for constraint in group for one in (rules if constraint.name == OPERATOR_RULES else (constraint,))]
 
 

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Container, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -22,8 +23,8 @@ from landbridge.domain.weighing import common_unit, normalise, weighted
 class Route(StrEnum):
     """Why the chosen environment was chosen."""
 
-    PREFERRED = "preferred"  # nothing ranked higher
-    OVERFLOW = "overflow"  # something better was full, or not eligible for now
+    PREFERRED = "preferred"  # no environment ranked higher
+    OVERFLOW = "overflow"  # a better environment was full, or not eligible for now
     FAILOVER = "failover"  # the previous environment was lost
     DRIFT = "drift"  # the ranking changed since the previous attempt
     EMERGENCY_OVERRIDE = "emergency-override"  # a person forced it
@@ -70,9 +71,13 @@ class Ranking(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
     overflow_allowed: bool = True
     failed_over: bool = False
 
-    @property
-    def best(self) -> float:
-        return self.cards[0].total if self.cards else 0.0
+    def prefers(self, environment: str, reached: float) -> bool:
+        """Tell whether no environment ranks above one that is used at a score; it may have a better class itself."""
+        best = self.cards[0].total if self.cards else 0.0
+        if reached >= best:
+            return True
+        top = takewhile(lambda card: card.total == best, self.cards)
+        return any(card.environment == environment for card in top)
 
 
 class Choice(NamedTuple):
@@ -135,8 +140,8 @@ def make_cards(
     totals = weighted([c.scores for c in columns], [c.weight for c in columns])
     rows = list(zip(*[c.measured for c in columns], strict=True))
     # Equals keep their order, which is that of their names, also where the order is reversed.
-    places = sorted(range(len(names)), key=totals.__getitem__, reverse=True)
-    cards = [ScoreCard(names[at], totals[at], rows[at], names[at] not in hopeful) for at in places]
+    ordered = sorted(range(len(names)), key=totals.__getitem__, reverse=True)
+    cards = [ScoreCard(names[at], totals[at], rows[at], names[at] not in hopeful) for at in ordered]
     return tuple(_taken_apart(names, cards) if "/" in "".join(names) else cards)
 
 
@@ -201,9 +206,9 @@ def rank(
     seen = observed or {}
     measurements = {}
     for preference in PREFERENCES:
-        ask, place = preference.asking(requirements), preference.place
+        ask, profile = preference.asking(requirements), preference.profile
         measurements[preference.name] = ask(
-            [place(candidate, seen.get(candidate.environment, NOTHING_OBSERVED)) for candidate in candidates]
+            [profile(candidate, seen.get(candidate.environment, NOTHING_OBSERVED)) for candidate in candidates]
         )
     return score(
         measurements,
@@ -249,7 +254,7 @@ def choose(
     """Pick the best place with room for one operation; None if there is none.
 
     `full` says of places whether they have none. `previous` is where its last attempt was placed. `overflow` False
-    holds it for the best ones a while longer.
+    holds it for the best environments a while longer, in which any class that can serve will do.
     """
     tried: list[str] = []
     for reached, group in _in_question(order, overflow=overflow):
@@ -268,7 +273,15 @@ def groups_in_question(order: Order, *, overflow: bool = True) -> list[str]:
 
 
 def _in_question(order: Order, *, overflow: bool) -> tuple[tuple[float, tuple[str, ...]], ...]:
-    return order.groups if overflow and order.ranking.overflow_allowed else order.groups[:1]
+    """Return groups; without overflow the best one, and what other classes of its environments could serve by."""
+    first, others = order.groups[:1], order.groups[1:]
+    if overflow and order.ranking.overflow_allowed:
+        return order.groups
+    environments = {environment_of(place) for _, group in first for place in group if class_of(place)}
+    if not environments:
+        return first
+    stays = ((reached, tuple([p for p in group if environment_of(p) in environments])) for reached, group in others)
+    return (*first, *[(reached, group) for reached, group in stays if group])
 
 
 def _bits(text: str) -> int:
@@ -299,4 +312,4 @@ def _route(ranking: Ranking, reached: float, environment: str, previous: str) ->
         return Route.FAILOVER
     if previous and previous != environment:
         return Route.DRIFT
-    return Route.OVERFLOW if reached < ranking.best else Route.PREFERRED
+    return Route.PREFERRED if ranking.prefers(environment, reached) else Route.OVERFLOW

@@ -1,8 +1,8 @@
 """The fast path of ranking: the same rankings as `placement.rank`, measured again only when something changed.
 
 Preferences read contracts, the catalogue and what was observed, nothing else of a candidate; so evidence that is
-renewed every few seconds disturbs nothing here. What a preference knows of an environment is kept as its place for as
-long as nothing of that changes, and what it says to what it reads of an operation as a column over a set of places:
+renewed every few seconds disturbs nothing here. What a preference knows of an environment is kept as its profile for as
+long as nothing of that changes, and what it says to what it reads of an operation as a column over a set of profiles:
 thousands of classes share most of it.
 """
 
@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.placement import Column, Order, column, make_cards, order, ranking_of
 from landbridge.domain.preferences import PREFERENCES, Observed, Preference
-from landbridge.domain.ranking_places import Place, Places
+from landbridge.domain.ranking_profiles import Profile, Profiles
 from landbridge.domain.requirements import RequirementClass, Requirements, field_reader
 
 MOST_CLASSES: Final = 20_000
@@ -23,9 +23,9 @@ MOST_MEASURED: Final = 1_000_000
 
 
 class _Kept(NamedTuple):
-    """A column with the places that were measured. Holding on to those keeps others from being taken for them."""
+    """A column with the profiles that were measured. Holding on to those keeps others from being taken for them."""
 
-    places: list[Place]
+    profiles: list[Profile]
     column: Column
 
 
@@ -48,7 +48,7 @@ class RankingCache:
         self._sets: dict[tuple[str, ...], int] = {}  # sets of environments, numbered
         self._numbers = count()
         self._measured = 0
-        self._places = Places()
+        self._profiles = Profiles()
         self._observed: Mapping[str, Observed] = {}
         self._backlog = False
         self.version = 0
@@ -79,7 +79,7 @@ class RankingCache:
         names = tuple([candidate.place for candidate in candidates])
         away = frozenset(candidate.environment for candidate in hopeful)
         requirements = requirement_class.requirements
-        still, seen = self._places.of(candidates, self._observed)
+        still, seen = self._profiles.of(candidates, self._observed)
         which = self._sets.get(names)
         if which is None:
             which = self._sets[names] = next(self._numbers)
@@ -107,26 +107,26 @@ class RankingCache:
         self,
         preference: Preference,
         requirements: Requirements,
-        places: list[Place],
+        profiles: list[Profile],
         which: int,
         weight: float,
     ) -> Column:
         """Return the column of one preference; the same object for as long as nothing in it changes.
 
-        `which` is the number of the set of environments that the places are of.
+        `which` is the number of the set of environments that the profiles are of.
         """
         fields = preference.reads(requirements, backlog=self._backlog)
         key = (preference.name, fields, field_reader(fields)(requirements), which, weight)
         known = self._columns.get(key)
-        if known is not None and known.places == places:
+        if known is not None and known.profiles == profiles:
             return known.column
-        measurements = preference.asking(requirements)([place.of[preference.name] for place in places])
+        measurements = preference.asking(requirements)([profile.of[preference.name] for profile in profiles])
         made = column(preference.name, measurements, weight)
         if known is None:
-            self._make_room(len(places))
+            self._make_room(len(profiles))
         elif known.column.digest == made.digest:
             made = known.column
-        self._columns[key] = _Kept(places, made)
+        self._columns[key] = _Kept(profiles, made)
         return made
 
     def _make_room(self, more: int) -> None:

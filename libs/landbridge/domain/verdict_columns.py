@@ -1,4 +1,4 @@
-"""Columns of answers: one place for each candidate, answered again only where something changed.
+"""Columns of answers: one row for each candidate, answered again only where something changed.
 
 A column at the bottom is what one constraint says to one question, that is to what it reads of an operation. Columns
 are merged into others. Each remembers how far it has read the board's log of changes, and when its first answer runs
@@ -22,22 +22,22 @@ NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Board:
-    """The candidates in the order of their places, and a log of what changed at which place."""
+    """The candidates in the order of their rows, and a log of what changed at which row."""
 
     def __init__(self) -> None:
         self.candidates: list[Candidate] = []
-        self.environments: list[tuple[str, tuple[int, ...]]] = []  # with the places of their contract versions
-        self.names: list[str] = []  # of the environment at each place
+        self.environments: list[tuple[str, tuple[int, ...]]] = []  # with the rows of their contract versions
+        self.names: list[str] = []  # of the environment at each row
         self.versions: list[int] = []  # of its contract
         # What columns share in which no rule is broken, and which time leaves as they are.
         self.clear: list[Violations] = []
         self.never: list[datetime] = []
         self.log: list[tuple[int, frozenset[Source]]] = []
-        self.layout = 0  # grows when places are given anew
+        self.layout = 0  # grows when rows are given anew
         self.revision = 0
 
     def arrange(self, known: Mapping[str, tuple[Candidate, ...]]) -> None:
-        """Give every candidate its place."""
+        """Give every candidate its row."""
         self.candidates, self.environments, self.log = [], [], []
         for name in sorted(known):
             first = len(self.candidates)
@@ -49,12 +49,12 @@ class Board:
         self.layout += 1
         self.revision += 1
 
-    def replace(self, place: int, candidate: Candidate) -> None:
-        """Put another candidate of the same contract version in a place."""
-        changed = _changed(self.candidates[place], candidate)
-        self.candidates[place] = candidate
+    def replace(self, row: int, candidate: Candidate) -> None:
+        """Put another candidate of the same contract version in a row."""
+        changed = _changed(self.candidates[row], candidate)
+        self.candidates[row] = candidate
         if changed:
-            self.log.append((place, changed))
+            self.log.append((row, changed))
             self.revision += 1
         if len(self.log) > _LONGEST_LOG:
             self.log = []
@@ -62,7 +62,7 @@ class Board:
 
 
 class Column:
-    """Violations and their times by place; how to answer for one place is for subclasses.
+    """Violations and their times by row; how to answer for one row is for subclasses.
 
     Columns share these lists, so one that holds an answer is never changed, but replaced.
     """
@@ -79,33 +79,33 @@ class Column:
         self._since = NEVER
 
     def refresh(self, board: Board, now: datetime) -> Sequence[int]:
-        """Bring every place up to date; return the places that were answered again."""
+        """Bring every row up to date; return the rows that were answered again."""
         anew = self._layout != board.layout or now < self._since
-        places: Sequence[int] = range(len(board.candidates)) if anew else self._due(board, now)
+        rows: Sequence[int] = range(len(board.candidates)) if anew else self._due(board, now)
         self._layout, self._position = board.layout, len(board.log)
-        if anew or places:
+        if anew or rows:
             self._prepare(board, now)
-            if len(places) == len(board.candidates):
+            if len(rows) == len(board.candidates):
                 self._answer_all(board, now)
             else:
-                self._answer_some(board, places, now)
+                self._answer_some(board, rows, now)
             self.soonest = self._soonest()
             self._since = now
-        return places
+        return rows
 
     def _due(self, board: Board, now: datetime) -> Sequence[int]:
         due: list[int] = []
         if self._position < len(board.log):
             reads = self._reads
-            due = [place for place, changed in board.log[self._position :] if not reads.isdisjoint(changed)]
+            due = [row for row, changed in board.log[self._position :] if not reads.isdisjoint(changed)]
         if self.soonest <= now:
-            due += [place for place, until in enumerate(self.untils) if until <= now]
+            due += [row for row, until in enumerate(self.untils) if until <= now]
         return sorted(set(due)) if len(due) > 1 else due
 
-    def _answer_some(self, board: Board, places: Sequence[int], now: datetime) -> None:
+    def _answer_some(self, board: Board, rows: Sequence[int], now: datetime) -> None:
         self.violations, self.untils = list(self.violations), list(self.untils)
-        for place in places:
-            self._answer(place, board.candidates[place], now)
+        for row in rows:
+            self._answer(row, board.candidates[row], now)
         if not any(self.violations):
             self.violations = board.clear
         if self._soonest() is NEVER:
@@ -118,7 +118,7 @@ class Column:
     def _prepare(self, board: Board, now: datetime) -> None:
         """Get ready to answer."""
 
-    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
+    def _answer(self, row: int, candidate: Candidate, now: datetime) -> None:
         raise NotImplementedError
 
     def _answer_all(self, board: Board, now: datetime) -> None:
@@ -135,11 +135,11 @@ class Question(Column):
         self._constraint = constraint
         self._requirements = requirements
 
-    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
+    def _answer(self, row: int, candidate: Candidate, now: datetime) -> None:
         constraint, requirements = self._constraint, self._requirements
-        self.violations[place] = constraint.check(requirements, candidate, now)
+        self.violations[row] = constraint.check(requirements, candidate, now)
         if constraint.timed:
-            self.untils[place] = constraint.holds_until(requirements, candidate, now) or NEVER
+            self.untils[row] = constraint.holds_until(requirements, candidate, now) or NEVER
 
     def _answer_all(self, board: Board, now: datetime) -> None:
         constraint, asked = self._constraint, self._requirements
@@ -162,14 +162,14 @@ class Served(Column):
         self._requirements = requirements
         self.classes: list[tuple[str, ...]] = []
 
-    def _answer_some(self, board: Board, places: Sequence[int], now: datetime) -> None:
+    def _answer_some(self, board: Board, rows: Sequence[int], now: datetime) -> None:
         self.untils = list(self.untils)
-        for place in places:
-            self._answer(place, board.candidates[place], now)
+        for row in rows:
+            self._answer(row, board.candidates[row], now)
 
-    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:
-        self.classes[place] = serving(self._requirements, candidate, now)
-        self.untils[place] = serving_until(self._requirements, candidate, now) or NEVER
+    def _answer(self, row: int, candidate: Candidate, now: datetime) -> None:
+        self.classes[row] = serving(self._requirements, candidate, now)
+        self.untils[row] = serving_until(self._requirements, candidate, now) or NEVER
 
     def _answer_all(self, board: Board, now: datetime) -> None:
         asked, candidates = self._requirements, board.candidates
@@ -193,17 +193,17 @@ class Merged(Column):
     def _soonest(self) -> datetime:
         return min([part.soonest for part in self._parts], default=NEVER)
 
-    def _answer(self, place: int, candidate: Candidate, now: datetime) -> None:  # noqa: ARG002
+    def _answer(self, row: int, candidate: Candidate, now: datetime) -> None:  # noqa: ARG002
         found: Violations = ()
         until = NEVER
         for part in self._parts:
-            violations = part.violations[place]
+            violations = part.violations[row]
             if violations:
                 found = found + violations if found else violations
-            own = part.untils[place]
+            own = part.untils[row]
             until = min(until, own)
-        self.violations[place] = found
-        self.untils[place] = until
+        self.violations[row] = found
+        self.untils[row] = until
 
     def _answer_all(self, board: Board, now: datetime) -> None:  # noqa: ARG002
         """Put together only what says something: most columns are of rules that nobody breaks, or that time leaves."""

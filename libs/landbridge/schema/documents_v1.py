@@ -979,7 +979,7 @@ class PolicyScope(Document):
 class Overflow(Document):
     """When a worse environment is taken because better ones are full."""
 
-    # Whether it ever is.
+    # Whether it ever is. In the best environment any class that can serve may do so.
     allowed: bool | None = None
     # How long an operation waits for the better ones first.
     after: Duration = ""

@@ -156,9 +156,9 @@ class Route(StrEnum):
 
     # Not known to this reader.
     UNSPECIFIED = ""
-    # It ranked first.
+    # No environment ranked higher.
     PREFERRED = "preferred"
-    # A better one was full or not eligible for now.
+    # A better environment was full or not eligible for now.
     OVERFLOW = "overflow"
     # The previous environment was lost or failed.
     FAILOVER = "failover"

@@ -7,7 +7,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from landbridge.domain.admission import Admission
 from landbridge.domain.backlogs import backlogs
@@ -21,6 +21,7 @@ from landbridge.store import Tx
 from landbridge_ranking import store
 from landbridge_ranking.book import Book
 from landbridge_ranking.observing import Observations
+from landbridge_ranking.telling import Told
 
 log = logs.get(__name__)
 
@@ -29,13 +30,6 @@ MOST_DECISIONS: Final = 10_000
 MOST_EMPTY_BUCKETS: Final = 2_000
 MOST_LEFT: Final = 10_000
 SILENCE_S: Final = 10
-
-
-class Told(NamedTuple):
-    """What operations of a bucket were last told they wait for, and when. None: some were not told anything yet."""
-
-    reason: WaitReason | None
-    at: datetime
 
 
 class Desk:

@@ -14,11 +14,8 @@ from landbridge.domain.tickets import Ticket
 from landbridge.schema.wire.event_v1 import OperationRound
 from landbridge.store import Tx
 from landbridge_ranking import messages, store
-from landbridge_ranking.desk import Desk, Told
-
-# Operations that go on waiting are told when the reason changes, but not more often than this.
-TELL_AGAIN_AFTER: Final = timedelta(seconds=2)
-
+from landbridge_ranking.desk import Desk
+from landbridge_ranking.telling import TELL_AGAIN_AFTER, Told, due
 
 # So long a verdict should still hold when it is decided on.
 CLAIM_WITHIN: Final = timedelta(seconds=30)
@@ -168,7 +165,7 @@ class Results:
             if bucket.wait.reason is not WaitReason.NO_ELIGIBLE_ENVIRONMENT or key in desk.handed_over:
                 events += self._tell(bucket, tickets)
             if len(tickets) == len(bucket.tickets):
-                desk.told[key] = Told(bucket.wait.reason, self._now)
+                desk.told[key] = Told(bucket.wait.reason, self._now, bucket.wait.limit)
         if rows:
             await store.let_wait(tx, rows)
             desk.waiting |= {row.ticket.operation for row in rows}
@@ -192,22 +189,23 @@ class Results:
             await store.keep_assessments(tx, fresh)
 
     async def _tell_again(self, tx: Tx) -> list[Outbound]:
-        """Tell buckets whose reason has changed since they were last told."""
+        """Tell buckets whose reason, or the limit behind it, has changed since they were last told."""
         desk = self._desk
         desk.tell_at = None
         events: list[Outbound] = []
         for key, bucket in desk.admission.buckets.items() if desk.waiting else ():
             if bucket.wait is None or not bucket.tickets:
                 continue
-            told = desk.told.get(key)
-            if told is not None and told.reason is bucket.wait.reason:
+            told, at = due(desk.told.get(key), bucket.wait, self._now)
+            if told is not None:
+                desk.told[key] = told
+            if at is None:
                 continue
-            due = told.at + TELL_AGAIN_AFTER if told is not None else self._now
-            if due > self._now:
-                desk.tell_at = due if desk.tell_at is None else min(due, desk.tell_at)
+            if at > self._now:
+                desk.tell_at = at if desk.tell_at is None else min(at, desk.tell_at)
                 continue
             events += self._tell(bucket, list(bucket.tickets))
-            desk.told[key] = Told(bucket.wait.reason, self._now)
+            desk.told[key] = Told(bucket.wait.reason, self._now, bucket.wait.limit)
             await store.change_reason(tx, key, bucket.wait.reason.value)
             await self._keep_assessments(tx, {key: []})
         return events

@@ -360,7 +360,7 @@ def test_explain_tells_each_rule_with_wanted_found_and_kind(run: Run, api: FakeA
     explaining(api)
     ran = run("explain", ID)
     assert ran.code == 0, ran.err
-    assert "preferred: it ranked first" in ran.out
+    assert "preferred: no environment ranked higher" in ran.out
     assert "jurisdictions: wanted EU, found US (never)" in ran.out
     assert "evidence: wanted proven within 1h, found 3h old (misconfigured)" in ran.out
     assert "0.812" in ran.out

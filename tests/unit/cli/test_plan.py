@@ -113,6 +113,23 @@ def test_the_first_lines_say_where_and_when_and_the_table_why_not_elsewhere(api:
     assert api.asked[0].body == DOCUMENT.encode()
 
 
+@pytest.mark.parametrize(("likely", "told"), [
+    (
+        {"environment": "cloud-b", "route": "overflow", "full": ["onprem-a/gpu-48gb", "onprem-a/gpu-80gb"]},
+        "cloud-b, because onprem-a (class gpu-48gb), onprem-a (class gpu-80gb) has no room",
+    ),
+    (
+        {"environment": "onprem-a", "servedBy": "gpu-80gb", "route": "preferred", "full": ["onprem-a/gpu-48gb"]},
+        "onprem-a (class gpu-80gb), the only one that can run it; onprem-a (class gpu-48gb) has no room",
+    ),
+], ids=["another environment", "another class"])  # fmt: skip
+def test_what_has_no_room_is_named_as_people_write_it(
+    api: FakeApi, run: Run, file: str, likely: dict[str, Any], told: str
+) -> None:
+    api["POST", "/v1/plan"] = (200, {**GOOD, "likely": {"equals": [], **likely}})
+    assert run("plan", file).out.splitlines()[1].endswith(told)
+
+
 def test_what_none_can_run_ends_with_three_and_names_the_change(api: FakeApi, run: Run, file: str) -> None:
     api["POST", "/v1/plan"] = (200, BAD)
     ran = run("plan", file)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from landbridge.domain.eligibility import judge
 from landbridge.domain.hardware import alternatives
 from landbridge.domain.ledger import Ledger, demand
 from landbridge.domain.limits import Limits
-from landbridge.domain.placement import choose, order, rank
+from landbridge.domain.placement import Route, choose, groups_in_question, order, rank
 from landbridge.domain.queues import Plan
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.tickets import Ticket
@@ -214,6 +215,68 @@ def test_a_full_class_gives_way_to_the_next_and_the_chosen_one_is_charged() -> N
     assert [found.choice.served_by for found in admission.admit(NOW)] == ["gpu-80gb"]
     admission.release(admitted[0].ticket.operation)
     assert [found.choice.served_by for found in admission.admit(NOW)] == ["gpu-48gb"]
+
+
+# -- overflow ----------------------------------------------------------------------------------------------------------
+
+
+def strict(plan: Plan) -> Plan:
+    """The same plan under a policy that forbids overflow."""
+    assert plan.order is not None
+    return replace(plan, order=order(msgspec.structs.replace(plan.order.ranking, overflow_allowed=False)))
+
+
+def test_where_overflow_is_forbidden_every_class_of_the_best_environment_serves_and_no_other_environment() -> None:
+    """What is forbidden is a worse environment; one that stands idle by half would be waited for in vain."""
+    operation = asking(memory="40Gi", count=4)
+    best, other = priced("x", 1.0, 9.0), priced("y", 2.0, 3.0)
+    plan = strict(a_plan(operation, best, other))
+    assert plan.order is not None
+    assert groups_in_question(plan.order) == ["x/gpu-48gb", "x/gpu-80gb"]
+    admission = an_admission(plan, best, other)
+    admission.set_limits(Limits(a_catalogue(), {"x": best.open, "y": other.open}))
+    admission.arrive("k", [Ticket(f"op-{number}", 1, number, NOW) for number in range(5)])
+    admitted = admission.admit(NOW)
+    assert [found.choice.place for found in admitted] == ["x/gpu-48gb", "x/gpu-80gb", "x/gpu-80gb"]
+    assert {found.choice.route for found in admitted} == {Route.PREFERRED}
+    wait = admission.buckets["k"].wait
+    assert wait is not None
+    assert wait.message.startswith("x holds 4 of 4 gpu-48gb")
+    admission.release(admitted[2].ticket.operation)
+    assert [found.choice.place for found in admission.admit(NOW)] == ["x/gpu-80gb"]
+
+
+def test_who_holds_out_for_the_best_environment_takes_any_class_of_it_meanwhile() -> None:
+    operation = asking(memory="40Gi", count=4)
+    best, other = priced("x", 1.0, 9.0), priced("y", 2.0, 3.0)
+    plan = replace(a_plan(operation, best, other), overflow_after=timedelta(minutes=5))
+    admission = an_admission(plan, best, other)
+    admission.set_limits(Limits(a_catalogue(), {"x": best.open, "y": other.open}))
+    admission.arrive("k", [Ticket(f"op-{number}", 1, number, NOW) for number in range(4)])
+    assert {found.choice.environment for found in admission.admit(NOW)} == {"x"}
+    [late] = admission.admit(NOW + timedelta(minutes=5))
+    assert (late.choice.place, late.choice.route) == ("y/gpu-48gb", Route.OVERFLOW)
+
+
+def test_another_class_of_the_preferred_environment_is_no_overflow_and_another_environment_is() -> None:
+    plan = a_plan(asking(memory="40Gi"), priced("x", 1.0, 9.0), priced("y", 2.0, 3.0))
+    assert plan.order is not None
+    places = ["x/gpu-48gb", "y/gpu-48gb", "y/gpu-80gb", "x/gpu-80gb"]
+    routes = []
+    for number in range(len(places)):
+        choice = choose(plan.order, "op", places[:number])
+        assert choice is not None
+        assert choice.place == places[number]
+        routes.append(choice.route)
+    assert routes == [Route.PREFERRED, Route.OVERFLOW, Route.OVERFLOW, Route.PREFERRED]
+
+
+def test_where_the_best_environment_has_one_class_only_that_is_waited_for() -> None:
+    best = an_environment("x", classes={"gpu-48gb": SMALL}, cost={"perHour": {"gpu-48gb": 1.0}})
+    plan = strict(a_plan(asking(memory="40Gi"), best, priced("y", 2.0, 3.0)))
+    assert plan.order is not None
+    assert groups_in_question(plan.order) == ["x"]
+    assert choose(plan.order, "op", {"x"}) is None
 
 
 def test_a_decision_among_classes_is_made_again_from_its_record() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.decisions_world import classes, environments, evidence_renewed, observations
-from landbridge.domain import ranking_places
+from landbridge.domain import ranking_profiles
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.constraints import GROUPS, Constraint
 from landbridge.domain.constraints.operator_rules import NAME as OPERATOR_RULES
@@ -102,23 +102,23 @@ class World:
             self._count(monkeypatch, preference)
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, preference: Preference) -> None:
-        asking, place, name = preference.asking, preference.place, preference.name
+        asking, profile, name = preference.asking, preference.profile, preference.name
 
         def counted(requirements: Requirements) -> Callable[[Sequence[Any]], list[Measurement]]:
             ask = asking(requirements)
 
-            def counting(places: Sequence[Any]) -> list[Measurement]:
-                self.measured[name] += len(places)
-                return ask(places)
+            def counting(profiles: Sequence[Any]) -> list[Measurement]:
+                self.measured[name] += len(profiles)
+                return ask(profiles)
 
             return counting
 
         def prepared(candidate: Candidate, observed: Any) -> Any:
             self.prepared[name] += 1
-            return place(candidate, observed)
+            return profile(candidate, observed)
 
         monkeypatch.setattr(preference, "asking", counted)
-        monkeypatch.setattr(preference, "place", prepared)
+        monkeypatch.setattr(preference, "profile", prepared)
 
     def rank(self, item: RequirementClass) -> Order:
         return self.cache.ranked(item, self.sites, WEIGHTS)
@@ -157,16 +157,16 @@ def test_a_new_look_prepares_only_what_looks_different(monkeypatch: pytest.Monke
     assert set(world.prepared.values()) == {1}
 
 
-def test_places_are_kept_for_a_bounded_number_of_environments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking_places, "MOST_KEPT", 5)
+def test_profiles_are_kept_for_a_bounded_number_of_environments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking_profiles, "MOST_KEPT", 5)
     world, item = World(monkeypatch), classes(busy=True)[1]
     assert len(world.rank(item).ranking.cards) == MANY
-    assert len(world.cache._places._kept) <= 5
+    assert len(world.cache._profiles._kept) <= 5
 
 
 def test_columns_are_kept_for_a_bounded_number_of_measurements() -> None:
     cache, sites = RankingCache(most_measured=10 * MANY), environments(MANY, busy=True)
     for item in classes(busy=True, count=60):
         assert len(cache.ranked(item, sites, WEIGHTS).ranking.cards) == MANY
-        assert sum(len(kept.places) for kept in cache._columns.values()) <= 10 * MANY
+        assert sum(len(kept.profiles) for kept in cache._columns.values()) <= 10 * MANY
     assert len(cache._sets) <= 1

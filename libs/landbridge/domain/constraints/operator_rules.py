@@ -83,7 +83,7 @@ class OneRule:
             alike = compiled.evaluate(requirements, candidates[0]) if candidates else True
             if alike is True:
                 return [OK] * len(candidates)
-        here = self._places(candidates)
+        here = self._concerned(candidates)
         answers: Sequence[bool | str | None] = [alike] * len(candidates)
         if compiled is not None and alike is None:
             answers = compiled.evaluate_all(requirements, candidates, here)
@@ -106,7 +106,7 @@ class OneRule:
     def _covers(self, requirements: Requirements) -> bool:
         return self.rule.scope.covers(requirements.project, requirements.queue, requirements.workload)
 
-    def _places(self, candidates: Sequence[Candidate]) -> list[bool]:
+    def _concerned(self, candidates: Sequence[Candidate]) -> list[bool]:
         """Tell of each candidate whether the rule is for it; nearly all have the same catalogue."""
         catalogue: Catalogue | None = None
         known, everywhere = False, self.rule.environments == ANYWHERE

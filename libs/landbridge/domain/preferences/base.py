@@ -53,7 +53,7 @@ class Preference(Protocol):
 
     It reads of an operation the fields that `reads` names, of a candidate contract and catalogue, and what was observed
     only if it `observes`. Measuring is in two halves, so that neither is done anew for each pair of operation and
-    environment: `place` is what it knows of an environment whatever is asked, `asking` what it asks of places.
+    environment: `profile` is what it knows of an environment whatever is asked, `asking` what it asks of profiles.
     """
 
     @property
@@ -65,7 +65,7 @@ class Preference(Protocol):
         """Name the fields of such requirements that it reads; `backlog`: if anything runs or waits anywhere."""
         ...
 
-    def place(self, candidate: Candidate, observed: Observed) -> Any: ...
+    def profile(self, candidate: Candidate, observed: Observed) -> Any: ...
 
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Any]], list[Measurement]]: ...
 
@@ -82,19 +82,19 @@ class Measure(Generic[P]):
     def reads(self, requirements: Requirements, *, backlog: bool) -> tuple[str, ...]:  # noqa: ARG002
         return self.fields
 
-    def place(self, candidate: Candidate, observed: Observed) -> P:
+    def profile(self, candidate: Candidate, observed: Observed) -> P:
         """Return what is known of an environment; each preference has its own."""
         raise NotImplementedError
 
     def asking(self, requirements: Requirements) -> Callable[[Sequence[P]], list[Measurement]]:
-        """Return what measures places for such an operation, in order; each preference has its own."""
+        """Return what measures profiles for such an operation, in order; each preference has its own."""
         raise NotImplementedError
 
     def measure(self, requirements: Requirements, candidate: Candidate, observed: Observed) -> Measurement:
         """Measure one environment for one operation."""
-        return self.asking(requirements)([self.place(candidate, observed)])[0]
+        return self.asking(requirements)([self.profile(candidate, observed)])[0]
 
 
-def as_they_stand(places: Sequence[Measurement]) -> list[Measurement]:
+def as_they_stand(profiles: Sequence[Measurement]) -> list[Measurement]:
     """Return what was measured whatever the operation."""
-    return list(places)
+    return list(profiles)

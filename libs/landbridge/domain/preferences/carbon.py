@@ -19,7 +19,7 @@ class Carbon(Measure[Measurement]):
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Measurement]], list[Measurement]]:  # noqa: ARG002
         return as_they_stand
 
-    def place(self, candidate: Candidate, observed: Observed) -> Measurement:
+    def profile(self, candidate: Candidate, observed: Observed) -> Measurement:
         contract = candidate.contract
         source = f"contract version {contract.version}"
         if contract.carbon_measured:

@@ -32,7 +32,7 @@ class Cost(Measure[Priced]):
     name = "cost"
     fields = ("accelerator", "cpu", "replicas", "expected_ms", "connections")
 
-    def place(self, candidate: Candidate, observed: Observed) -> Priced:  # noqa: ARG002
+    def profile(self, candidate: Candidate, observed: Observed) -> Priced:  # noqa: ARG002
         currency = candidate.contract.cost.currency or "unknown currency"
         hosts = candidate.host_prices or ()
         return Priced(candidate, hosts, currency, f"{currency}/h", _no_price(candidate))
@@ -44,9 +44,9 @@ class Cost(Measure[Priced]):
         amount = priced_amount(requirements)
         told_amount = f"{amount:g} of "
 
-        def ask(places: Sequence[Priced]) -> list[Measurement]:
+        def ask(profiles: Sequence[Priced]) -> list[Measurement]:
             found = []
-            for candidate, hosts, in_whole, by_hour, unpriced in places:
+            for candidate, hosts, in_whole, by_hour, unpriced in profiles:
                 unit = in_whole if whole else by_hour
                 price = _host(hosts, cpu) if need is None else _accelerators(need, candidate)
                 if price is None:

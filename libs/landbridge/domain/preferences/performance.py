@@ -51,7 +51,7 @@ class Performance(Measure[Runner]):
         """Tell runs apart by all that they demand; without a component there are none."""
         return (*self.fields, "memory", "scratch") if requirements.component else self.fields
 
-    def place(self, candidate: Candidate, observed: Observed) -> Runner:
+    def profile(self, candidate: Candidate, observed: Observed) -> Runner:
         hosts: list[OfferedClass] = []
         if candidate.states_speed:
             hosts = [offer for offer in candidate.contract.classes.values() if not offer.is_accelerator]
@@ -65,9 +65,9 @@ class Performance(Measure[Runner]):
         common = run_key(component, anywhere) if anywhere is not None else ""
         expected_s = requirements.expected_ms / 1000
 
-        def ask(places: Sequence[Runner]) -> list[Measurement]:
+        def ask(profiles: Sequence[Runner]) -> list[Measurement]:
             found = []
-            for runner in places:
+            for runner in profiles:
                 candidate, runs, version, hosts = runner
                 key = common or (run_key(component, demand(requirements, candidate)) if component else "")
                 ran = runs.get(key)

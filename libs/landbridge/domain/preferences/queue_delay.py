@@ -45,7 +45,7 @@ class QueueDelay(Measure[Line]):
         """Where nothing runs or waits there is room for everything."""
         return self.fields if backlog else ()
 
-    def place(self, candidate: Candidate, observed: Observed) -> Line:
+    def profile(self, candidate: Candidate, observed: Observed) -> Line:
         start, backlog = start_delay(candidate, observed), observed.backlog
         if backlog is None or start.value is None:
             return Line(candidate, start, None, {}, {}, "")
@@ -54,10 +54,10 @@ class QueueDelay(Measure[Line]):
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Line]], list[Measurement]]:
         anywhere = demand_anywhere(requirements)
 
-        def ask(places: Sequence[Line]) -> list[Measurement]:
+        def ask(profiles: Sequence[Line]) -> list[Measurement]:
             found = []
             catalogue, priority = None, 0
-            for line in places:
+            for line in profiles:
                 candidate, start, backlog, known, measured, _ = line
                 if backlog is None:
                     found.append(start)

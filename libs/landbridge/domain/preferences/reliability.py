@@ -21,7 +21,7 @@ class Reliability(Measure[Measurement]):
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Measurement]], list[Measurement]]:  # noqa: ARG002
         return as_they_stand
 
-    def place(self, candidate: Candidate, observed: Observed) -> Measurement:
+    def profile(self, candidate: Candidate, observed: Observed) -> Measurement:
         unit = "share of attempts"
         attempts, failures = observed.attempts, observed.failures
         availability = candidate.contract.availability

@@ -26,16 +26,16 @@ class TransferTime(Measure[Way]):
     fields = ("connections",)
     observes = True
 
-    def place(self, candidate: Candidate, observed: Observed) -> Way:
+    def profile(self, candidate: Candidate, observed: Observed) -> Way:
         return Way(candidate, observed.bandwidths)
 
     def asking(self, requirements: Requirements) -> Callable[[Sequence[Way]], list[Measurement]]:
         if not moves_data(requirements):
             at_hand = Measurement(AT_HAND.seconds, "s", AT_HAND.source)
-            return lambda places: [at_hand] * len(places)
+            return lambda profiles: [at_hand] * len(profiles)
 
-        def ask(places: Sequence[Way]) -> list[Measurement]:
-            stages = [staging(requirements, way.candidate, way.bandwidths) for way in places]
+        def ask(profiles: Sequence[Way]) -> list[Measurement]:
+            stages = [staging(requirements, way.candidate, way.bandwidths) for way in profiles]
             return [Measurement(stage.seconds, "s", stage.source) for stage in stages]
 
         return ask

@@ -13,27 +13,27 @@ _OBSERVING = tuple(preference for preference in PREFERENCES if preference.observ
 _OTHERS = tuple(preference for preference in PREFERENCES if not preference.observes)
 
 
-class Place:
+class Profile:
     """One environment as some preferences know it: `of` each by its name. Another object as soon as that differs."""
 
     __slots__ = ("of",)
 
     def __init__(self, candidate: Candidate, observed: Observed, preferences: Sequence[Preference]) -> None:
-        self.of: dict[str, Any] = {each.name: each.place(candidate, observed) for each in preferences}
+        self.of: dict[str, Any] = {each.name: each.profile(candidate, observed) for each in preferences}
 
 
 class _Kept(NamedTuple):
-    """Both places of an environment and what they were made from, held on to so that nothing else is taken for it."""
+    """Both profiles of an environment and what they were made from, held on to so that nothing else is taken for it."""
 
     contract: Contract
     catalogue: Catalogue
     observed: Observed
-    still: Place
-    seen: Place
+    still: Profile
+    seen: Profile
 
 
-class Places:
-    """The newest places of each environment: one for preferences that do not observe, one for those that do.
+class Profiles:
+    """The newest profiles of each environment: one for preferences that do not observe, one for those that do.
 
     Two contract versions of an environment may be ranked in turn, for one operation and another: each has its own, and
     so has each accelerator class where several could serve.
@@ -42,8 +42,10 @@ class Places:
     def __init__(self) -> None:
         self._kept: dict[tuple[str, int], _Kept] = {}
 
-    def of(self, candidates: Sequence[Candidate], observed: Mapping[str, Observed]) -> tuple[list[Place], list[Place]]:
-        """Return the places of candidates for preferences that do not observe, and for those that do."""
+    def of(
+        self, candidates: Sequence[Candidate], observed: Mapping[str, Observed]
+    ) -> tuple[list[Profile], list[Profile]]:
+        """Return the profiles of candidates for preferences that do not observe, and for those that do."""
         still, seen = [], []
         for candidate in candidates:
             contract = candidate.contract
@@ -65,11 +67,11 @@ class Places:
         """Keep what is still true: a new look mostly shows the same, and never what only contracts tell."""
         contract, catalogue = candidate.contract, candidate.catalogue
         if kept is not None and kept.contract is contract and kept.catalogue is catalogue:
-            seen = kept.seen if kept.observed == sight else Place(candidate, sight, _OBSERVING)
+            seen = kept.seen if kept.observed == sight else Profile(candidate, sight, _OBSERVING)
             made = _Kept(contract, catalogue, sight, kept.still, seen)
         else:
-            still = Place(candidate, NOTHING_OBSERVED, _OTHERS)
-            made = _Kept(contract, catalogue, sight, still, Place(candidate, sight, _OBSERVING))
+            still = Profile(candidate, NOTHING_OBSERVED, _OTHERS)
+            made = _Kept(contract, catalogue, sight, still, Profile(candidate, sight, _OBSERVING))
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
         self._kept[candidate.place, contract.version] = made
