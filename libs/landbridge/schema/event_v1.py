@@ -645,11 +645,12 @@ class OperationChanged(Message):
     at: Moment
     # The round of deciding, from 1.
     round: int = 0
-    # The attempt's number, from 1; 0 before the first.
+    # The attempt's number, from 1; 0 before the first. Of a superseded report: that of the placement that it is
+    # about.
     attempt: int = 0
-    # The current placement's epoch.
+    # The current placement's epoch; of a superseded report that of the placement that it is about.
     epoch: Epoch | None = None
-    # The environment that it is placed in.
+    # The environment that it is placed in; of a superseded report the one that told it.
     environment: str = ""
     # The decision behind the placement.
     decision_id: str = ""

@@ -78,7 +78,7 @@ class LeaseRequest(Message):
     n: int = 0
     # The host's boot id.
     boot_id: str = ""
-    # Features that the dispatcher understands.
+    # Features that the dispatcher understands now; what changes is known with the next link.
     features: tuple[str, ...] = ()
     # The executor behind it.
     executor: str = ""

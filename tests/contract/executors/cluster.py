@@ -36,6 +36,8 @@ class KubernetesHarness(ProcessHarness):
     name = "kubernetes"
     real = True
     slowness = 4.0
+    installs_operators = True
+    """Whether those that the site offers are there from the beginning."""
 
     def __init__(self, home: Path, **kubernetes: Any) -> None:
         self.home = home
@@ -55,7 +57,7 @@ class KubernetesHarness(ProcessHarness):
         async with fake_cluster() as cluster:
             self.cluster = cluster
             cluster.namespace(NAMESPACE)
-            for operator in self._operators:
+            for operator in self._operators if self.installs_operators else ():
                 cluster.install(operator)
             keeper = {"url": f"http://127.0.0.1:{self._port}", "host": "127.0.0.1", "port": self._port}
             write_bindings(

@@ -355,6 +355,39 @@ async def test_a_service_runs_when_it_is_ready_and_ends_when_it_is_told(
     assert (view.report.outcome, view.reason) == (AttemptOutcome.CANCELLED, "cancelled")
 
 
+async def test_a_service_that_does_not_become_ready_leaves_nothing_that_makes_pods(
+    kubernetes: KubernetesHarness, cluster_watcher: Watcher
+) -> None:
+    kubernetes.node.accepts = False
+    work = a_work(kubernetes.command(Behaviour(seconds=60)), type="service", ports={"web": {"port": 8080}})
+    await run(kubernetes.executor, work)
+
+    def deployment() -> dict[str, Any]:
+        return kubernetes.cluster.get("deployments", name_of(work), namespace=NAMESPACE) or {}
+
+    def pods() -> list[dict[str, Any]]:
+        found = kubernetes.cluster.all_of("pods", namespace=NAMESPACE)
+        return [pod for pod in found if not pod["metadata"].get("deletionTimestamp")]
+
+    await wait_until(pods, "a pod of it waits")
+    hasty = deployment()
+    kubernetes.cluster.put(
+        "deployments", hasty | {"spec": hasty["spec"] | {"progressDeadlineSeconds": 1}}, namespace=NAMESPACE
+    )
+
+    view = await cluster_watcher.end(work.key, timeout_s=60)
+
+    assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "not-ready")
+    await wait_until(lambda: not pods(), "no pod of it is left", timeout_s=30)
+    assert deployment()["spec"]["replicas"] == 0
+
+    # Whoever scales an ended service up gets no pods: the slot is over.
+    kubernetes.cluster.put("deployments", {**deployment(), "spec": deployment()["spec"] | {"replicas": 2}},
+                           namespace=NAMESPACE)  # fmt: skip
+    await wait_until(lambda: deployment()["spec"]["replicas"] == 0, "it is scaled down again", timeout_s=30)
+    await wait_until(lambda: not pods(), "no pod of it is left", timeout_s=30)
+
+
 # -- an API server that comes and goes ---------------------------------------------------------------------------------
 
 

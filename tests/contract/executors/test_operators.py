@@ -1,5 +1,6 @@
 """Gangs by operators: the slot, its claims and its end are the same, whoever makes the pods."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from landbridge.domain.contract import Contract
 from landbridge.domain.contract_document import parse_contract
 from landbridge.domain.ownership.environment_model import FinalReport, ReportState, SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome
-from landbridge_dispatch.executors.kubernetes import names, progress, records
+from landbridge_dispatch.executors.kubernetes import following, names, progress, records
 from landbridge_dispatch.executors.protocol import Burial, RefusalCode, RefusedError, Work
-from support.kubernetes import FakeCluster
+from support.kubernetes import FakeCluster, operators
 from support.wait import wait_until
 
 PLURALS = {"jobset": "jobsets", "kubeflow-training": "pytorchjobs", "kuberay": "rayjobs"}
@@ -24,9 +25,9 @@ ALL = [*RANKED, "kuberay"]
 
 
 class GangHarness(KubernetesHarness):
-    def __init__(self, home: Path, operator: str, **section: Any) -> None:
+    def __init__(self, home: Path, operator: str, *, installed: bool = True, **section: Any) -> None:
         super().__init__(home, operators=[operator], **section)
-        self.operator = operator
+        self.operator, self.installs_operators = operator, installed
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -62,6 +63,12 @@ async def watcher_of_gangs(gangs: GangHarness) -> AsyncIterator[Watcher]:
     watching = Watcher(gangs.executor)
     yield watching
     await watching.close()
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators are looked for in a period that a test can wait for."""
+    monkeypatch.setattr(following, "EVERY_S", 0.3)
 
 
 def slot_of(harness: KubernetesHarness, work: Work) -> dict[str, Any]:
@@ -311,9 +318,58 @@ async def test_what_is_there_and_may_be_used_is_said(gangs: GangHarness) -> None
     assert {"operator.kuberay", "framework.ray"} <= set(gangs.executor.features)
     assert "operator.jobset" not in gangs.executor.features
 
-    gangs.cluster.api.served.drop("ray.io", {"rayjobs"})
-    await gangs.executor.close()
-    gangs.executor = make_executor(gangs.home)
-    await gangs.executor.open()
 
-    assert not {"operator.kuberay", "framework.ray"} & set(gangs.executor.features)
+@pytest.mark.parametrize("gangs", ["kuberay"], indirect=True)
+async def test_an_operator_that_goes_is_not_offered_any_more_and_one_that_comes_back_is(
+    often: None, gangs: GangHarness, watcher_of_gangs: Watcher
+) -> None:
+    cluster, said = gangs.cluster, {"operator.kuberay", "framework.ray"}
+    cluster.api.served.drop("ray.io", {"rayjobs"})
+    await wait_until(lambda: not said & set(gangs.executor.features), "it is gone")
+    [refused] = await gangs.executor.check([gangs.a_gang(Behaviour())])
+    assert isinstance(refused, RefusedError)
+    assert refused.code == RefusalCode.OPERATOR
+
+    for definition in operators.definitions("kuberay"):
+        cluster.api.served.define(definition)
+    await wait_until(lambda: said <= set(gangs.executor.features), "it is there")
+    work = gangs.a_gang(Behaviour(seconds=0.3, log="once"))
+    await run(gangs.executor, work)
+    view = await watcher_of_gangs.end(work.key, timeout_s=90)
+    assert view.report is not None
+    assert view.report.outcome is AttemptOutcome.COMPLETED
+
+
+async def test_an_operator_installed_later_runs_gangs_within_the_period(tmp_path: Path, often: None) -> None:
+    harness = GangHarness(tmp_path / "site", "jobset", installed=False)
+    async for _ in opened(harness):
+        harness.executor.know(via("jobset"))
+        assert "operator.jobset" not in harness.executor.features
+        [refused] = await harness.executor.check([harness.a_gang(Behaviour())])
+        assert isinstance(refused, RefusedError)
+        watcher = Watcher(harness.executor)
+
+        harness.cluster.install("jobset")
+        await wait_until(lambda: "operator.jobset" in harness.executor.features, "it is found")
+        work = harness.a_gang(Behaviour(seconds=0.3, log="member"))
+        await run(harness.executor, work)
+        view = await watcher.end(work.key, timeout_s=90)
+        await watcher.close()
+
+        assert view.report is not None
+        assert view.report.outcome is AttemptOutcome.COMPLETED
+        assert harness.object_of(work) is not None
+
+
+async def test_while_nothing_of_operators_changes_only_what_is_served_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "EVERY_S", 0.3)
+    harness = GangHarness(tmp_path / "site", "jobset")
+    async for _ in opened(harness):
+        await asyncio.sleep(1.0)
+        before = harness.cluster.requests()
+        await asyncio.sleep(1.5)
+        made = harness.cluster.requests() - before
+        assert 3 <= made["GET"] <= 6
+        assert made.total() == made["GET"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from landbridge.domain.lifecycle import TERMINAL, Phase
 from landbridge.domain.ownership import centre_model as centre
-from landbridge.domain.ownership.centre_model import OperationState
+from landbridge.domain.ownership.centre_model import OperationState, Verdict
 from landbridge.domain.ownership.environment_model import FINAL, HeldOperation, SlotPhase
 from landbridge.domain.ownership.epochs import Epoch
 from landbridge.domain.ownership.leases_centre import EnvironmentLease
@@ -141,6 +141,12 @@ class Truth(CentreTruth):
         for event in self.events.get(name, []):
             if event.op_seq != op_seq + 1:
                 self.fail("I10", f"{name}: event {event.op_seq} follows {op_seq}")
+            if event.verdict is Verdict.SUPERSEDED:
+                # It tells of an attempt that was left, and moves nothing.
+                if event.attempt > attempts or event.phase is not phase:
+                    self.fail("I10", f"{name}: late report {event.op_seq} moved it from {phase}, attempt {attempts}")
+                op_seq = event.op_seq
+                continue
             phase, op_seq, attempts = event.phase, event.op_seq, event.attempt
         if (phase, op_seq) != (state.phase, state.op_seq) or attempts != state.attempts:
             self.fail("I10", f"{name}: replay gives {phase}/{op_seq}, attempt {attempts}; live is {state}")

@@ -1,6 +1,7 @@
 """Deployments and ReplicaSets, without roll-outs in steps: the new pods replace the old ones at once."""
 
 import hashlib
+from datetime import UTC, datetime
 
 from support.kubernetes import deletion
 from support.kubernetes.api import Api, Call
@@ -34,19 +35,33 @@ def sync(api: Api, key: Key) -> float | None:
     status = (api.store.objects[wanted].get("status")) or {}
     ready = status.get("readyReplicas", 0)
     enough = ready >= spec["replicas"]
+    progressing, again_s = _progressing(deployment, wanted[2], enough=enough)
     deployment["status"] = {
         "observedGeneration": meta["generation"],
         **{name: count for name in ("replicas", "updatedReplicas") if (count := status.get("replicas", 0))},
         **{name: ready for name in ("readyReplicas", "availableReplicas") if ready},
         "conditions": [
             _kept(deployment, condition("Available", "True" if enough else "False", reason="MinimumReplicasAvailable")),
-            _kept(
-                deployment, condition("Progressing", reason="NewReplicaSetAvailable" if enough else "ReplicaSetUpdated")
-            ),
+            progressing,
         ],
     }
     api.store.put(key, deployment)
-    return None
+    return again_s
+
+
+def _progressing(deployment: Object, replica_set: str, *, enough: bool) -> tuple[Object, float | None]:
+    """How its pods get on, and after how many seconds they are too late."""
+    if enough:
+        return _kept(deployment, condition("Progressing", reason="NewReplicaSetAvailable")), None
+    text = f'ReplicaSet "{replica_set}" has timed out progressing.'
+    late = condition("Progressing", "False", reason="ProgressDeadlineExceeded", message=text)
+    known = _kept(deployment, late)
+    if known is not late:
+        return known, None
+    begun = _kept(deployment, condition("Progressing", reason="ReplicaSetUpdated"))
+    since = datetime.fromisoformat(begun["lastTransitionTime"])
+    left_s = deployment["spec"]["progressDeadlineSeconds"] - (datetime.now(UTC) - since).total_seconds()
+    return (begun, left_s) if left_s > 0 else (late, None)
 
 
 def sync_replicas(api: Api, key: Key) -> float | None:

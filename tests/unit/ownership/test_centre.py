@@ -270,8 +270,38 @@ def test_late_reports_of_a_superseded_epoch_are_records() -> None:
     before = centre.state
     centre.tell(started(), finished())
 
-    assert centre.state == _with(before, op_seq=before.op_seq + 2)
+    told = model.Former(ONE, "a", 1, model.KnownEnd.COMPLETED)
+    assert centre.state == _with(before, op_seq=before.op_seq + 2, former=(told,))
     assert [event.verdict for event in centre.of(model.Lifecycle)[-2:]] == [model.Verdict.SUPERSEDED] * 2
+    assert centre.of(model.SendSettle)[-1] == model.SendSettle("a", ONE)
+
+
+def test_a_late_report_is_told_once_and_as_one_of_its_own_attempt() -> None:
+    """An environment that returns tells the same end in its buffered reports, its inventory and its new term."""
+    centre = Centre(policy=SELF_STOPPING).running().tell(_expired(self_stop_verified=True))
+    centre.running("b")
+    before = centre.state
+    assert (before.epoch, before.attempts) == (TWO, 2)
+
+    last = model.InventoryItem(environment="a", epoch=ONE, slot=SlotPhase.TOMBSTONE, term=1, environment_term=2)
+    for report in (relinquished(), last, relinquished(environment_term=2, term=2), finished("cancelled")):
+        centre.tell(report)
+
+    [told] = [event for event in centre.of(model.Lifecycle) if event.verdict is model.Verdict.SUPERSEDED]
+    assert (told.environment, told.epoch, told.attempt, told.decision_id) == ("a", ONE, 1, "")
+    assert (told.op_seq, told.phase) == (before.op_seq + 1, Phase.RUNNING)
+    assert centre.of(model.SendSettle) == [model.SendSettle("a", ONE)] * 4
+    kept = (before.placement, before.epoch, before.environment, before.attempts)
+    assert kept == (centre.state.placement, centre.state.epoch, centre.state.environment, centre.state.attempts)
+
+
+def test_an_end_that_was_judged_is_no_late_report() -> None:
+    centre = Centre(retries=Retries(1, 0)).running().tell(finished("failed", report=b"{}")).running("b")
+    before = centre.state
+
+    centre.tell(finished("failed", report=b"{}"), relinquished())
+
+    assert centre.state == before
     assert centre.of(model.SendSettle)[-1] == model.SendSettle("a", ONE)
 
 

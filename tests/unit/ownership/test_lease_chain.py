@@ -7,6 +7,7 @@ from landbridge.domain.ownership.leases_centre import (
     LeaseAlarm,
     LeaseDecision,
     LeaseMessage,
+    Link,
     LinkChanged,
     RaiseTerm,
     Reconciled,
@@ -71,6 +72,24 @@ def test_asking_for_the_same_link_again_is_a_retry_and_counts_as_a_grant() -> No
 
     assert centre.ask(Renew("one", 1, 2)) == first
     assert centre.state.grants == grants + 1
+
+
+def test_what_a_dispatcher_comes_to_understand_is_told_with_its_next_link() -> None:
+    centre = connected()
+    before = (centre.state.held_term, centre.state.link)
+
+    centre.ask(Renew("one", 1, 2, ("type.job", "operator.jobset")))
+    assert centre.last.effects == (LinkChanged(Link.CONNECTED),)
+    assert centre.state.features == ("type.job", "operator.jobset")
+    centre.ask(Renew("one", 1, 3, ("type.job", "operator.jobset")))
+    centre.ask(Renew("one", 1, 4))
+    assert not centre.last.effects
+    centre.ask(Renew("one", 1, 5, ("type.job",)))
+    assert centre.last.effects == (LinkChanged(Link.CONNECTED),)
+    centre.ask(Renew("one", 1, 5, ("type.job", "operator.jobset")))
+
+    assert centre.state.features == ("type.job", "operator.jobset")
+    assert before == (centre.state.held_term, centre.state.link), "nothing is compared anew for it"
 
 
 def test_a_copy_that_skips_or_repeats_links_is_refused_with_an_alarm() -> None:

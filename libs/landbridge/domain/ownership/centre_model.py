@@ -54,6 +54,7 @@ __all__ = [
     "Grant",
     "InventoryItem",
     "InventoryMissing",
+    "KnownEnd",
     "Lifecycle",
     "LinkLost",
     "Message",
@@ -113,11 +114,24 @@ class Timer(StrEnum):
     START = "start"
 
 
+class KnownEnd(StrEnum):
+    """What was judged or recorded of an earlier placement's end. The same need not be told again."""
+
+    NONE = ""
+    ENDED = "ended"
+    COMPLETED = "completed"
+
+
 class Former(msgspec.Struct, frozen=True):
-    """An earlier epoch that was granted, and to whom: only that environment may still speak of it."""
+    """An earlier epoch that was granted, and to whom: only that environment may still speak of it.
+
+    `attempt`: as its events told it.
+    """
 
     epoch: Epoch
     environment: str
+    attempt: int = 0
+    told: KnownEnd = KnownEnd.NONE
 
 
 class OperationState(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from landbridge.domain.ownership.centre_model import (
     Decided,
     Decision,
     Effect,
-    Former,
     Free,
     Grant,
     OfferTimeout,
@@ -27,7 +26,16 @@ from landbridge.domain.ownership.centre_model import (
     Timer,
     Waiting,
 )
-from landbridge.domain.ownership.centre_shared import end, event, is_owned, is_terminal, leave, move, set_condition
+from landbridge.domain.ownership.centre_shared import (
+    end,
+    event,
+    former_of,
+    is_owned,
+    is_terminal,
+    leave,
+    move,
+    set_condition,
+)
 from landbridge.domain.ownership.leases import PASSING_REFUSALS
 from landbridge.domain.ownership.policy import Timing
 from landbridge.domain.ownership.rules import Rules
@@ -46,7 +54,7 @@ def _decided(state: OperationState, decided: Decided, now: int, _rules: Rules, t
         return Decision(state, (_ahead(state, f"round {decided.round}", f"round {state.round}"),))
     former = state.former
     if state.grant_term:
-        former = (*former, Former(state.epoch, state.environment))
+        former = (*former, former_of(state))
     effects: tuple[Effect, ...] = ()
     if state.unplaceable:
         state, cleared = set_condition(state, Condition.UNPLACEABLE, False, "decided")

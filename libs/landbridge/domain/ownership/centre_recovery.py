@@ -25,6 +25,7 @@ from landbridge.domain.ownership.centre_placement import MISSING
 from landbridge.domain.ownership.centre_reports import REPORT_HANDLERS, mark_running
 from landbridge.domain.ownership.centre_shared import (
     event,
+    former_of,
     is_owned,
     is_terminal,
     leave,
@@ -98,7 +99,7 @@ def recovered(state: OperationState, best: InventoryItem, now: int, rules: Rules
         over = best.epoch < state.epoch or (best.epoch == state.epoch and state.concluded)
     former = state.former
     if state.grant_term and state.epoch != best.epoch:
-        former = (*former, Former(state.epoch, state.environment))
+        former = (*former, former_of(state))
     if over:
         return _place_anew(state, best, former, now)
     effects: tuple[Effect, ...] = ()
@@ -154,7 +155,7 @@ def _place_anew(state: OperationState, best: InventoryItem, former: tuple[Former
     settle: tuple[Effect, ...] = ()
     if best.slot in FINAL:
         settle = (SendSettle(best.environment, best.epoch),)
-    former = (*former, Former(best.epoch, best.environment))
+    former = (*former, Former(best.epoch, best.environment, state.attempts))
     state = replace(state, epoch=max(state.epoch, best.epoch), former=former, grant_term=0)
     if state.phase in (Phase.ACCEPTED, Phase.QUEUED, Phase.RETRYING) and not state.cancel:
         state = replace(

@@ -9,7 +9,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from landbridge.domain.lifecycle import Condition, Phase
+from landbridge.domain.lifecycle import Phase
+from landbridge.domain.ownership.centre_late import end_overlap, standing
 from landbridge.domain.ownership.centre_model import (
     Alarm,
     Decision,
@@ -38,64 +39,14 @@ from landbridge.domain.ownership.centre_shared import (
     move,
     observe,
     phase_after_leaving,
-    set_condition,
 )
 from landbridge.domain.ownership.environment_work import LATE
-from landbridge.domain.ownership.epochs import NEVER_PLACED
 from landbridge.domain.ownership.policy import FAILED_START_LIMIT, Timing
 from landbridge.domain.ownership.rules import Rules
 
-_FINAL = (ReportFinished, ReportRelinquished, ReportFailedToStart)
 # Refusals that say nothing against placing the operation there again.
 _PASSING_REFUSALS = frozenset({"no-capacity", "stale-epoch", "paused"})
 _NEVER_RETRIED = frozenset({"acceptance-not-met"})
-
-
-def _standing(state: OperationState, report: Reported, rules: Rules) -> Decision | None:
-    """Deal with a report that is not about the current placement of its sender; None = it is."""
-    if report.epoch == state.epoch and report.environment == state.environment:
-        return None
-    if state.placement is PlacementState.RECOVERING:
-        return Decision(state)  # nothing is judged before the inventories are in
-    if report.epoch > state.epoch:
-        text = f"operation {state.operation}: {report.environment} reports epoch {report.epoch}, never issued here"
-        return Decision(state, (Alarm("epoch-ahead", text),))
-    theirs = report.epoch < state.epoch and any(
-        former.epoch == report.epoch and former.environment == report.environment for former in state.former
-    )
-    if not theirs and report.epoch < state.epoch and isinstance(report, ReportRefused):
-        return Decision(state)  # an offer delivered again after another took its place: offers are not remembered
-    if not theirs:
-        text = f"operation {state.operation}: {report.environment} reports epoch {report.epoch}, which it never held"
-        return Decision(state, (Alarm("foreign-report", text),))
-    if not rules.terminal_needs_current_epoch and isinstance(report, ReportFinished) and not is_terminal(state):
-        return None
-    return _superseded(state, report)
-
-
-def _superseded(state: OperationState, report: Reported) -> Decision:
-    """Record a report of a placement that is over, and answer so that the environment can clean up."""
-    if isinstance(report, ReportRefused | ReportCheckpointed):
-        return Decision(state)
-    seen = _end_overlap(observe(state, report, Verdict.SUPERSEDED), report)
-    answer: Effect
-    if isinstance(report, _FINAL):
-        answer = SendSettle(report.environment, report.epoch)
-    else:
-        answer = SendStop(report.environment, report.epoch, "superseded", 0, True)
-    return Decision(seen.state, (*seen.effects, answer))
-
-
-def _end_overlap(seen: Decision, report: Reported) -> Decision:
-    """Take note that the attempt left by emergency override is over: its environment has said so."""
-    state = seen.state
-    if report.epoch != state.overlap or not isinstance(report, _FINAL):
-        return seen
-    state = replace(state, overlap=NEVER_PLACED)
-    if is_terminal(state):
-        return Decision(state, seen.effects)
-    state, ended = set_condition(state, Condition.POSSIBLE_OVERLAP, False, "proven-stopped")
-    return Decision(state, (*seen.effects, ended))
 
 
 def _counts(state: OperationState, report: Reported, needs_term: bool) -> bool:
@@ -114,7 +65,7 @@ def _stale_term(state: OperationState) -> Decision:
 
 
 def _started(state: OperationState, report: ReportStarted, _now: int, rules: Rules, _timing: Timing) -> Decision:
-    elsewhere = _standing(state, report, rules)
+    elsewhere = standing(state, report, rules)
     if elsewhere is not None:
         return elsewhere
     if state.placement is PlacementState.CLAIMED:
@@ -148,7 +99,7 @@ def mark_running(state: OperationState, report: Reported) -> Decision:
 
 
 def _finished(state: OperationState, report: ReportFinished, now: int, rules: Rules, _timing: Timing) -> Decision:
-    elsewhere = _standing(state, report, rules)
+    elsewhere = standing(state, report, rules)
     if elsewhere is not None:
         return elsewhere
     settle = SendSettle(report.environment, report.epoch)
@@ -214,14 +165,14 @@ def _finished_late(state: OperationState, report: ReportFinished, settle: SendSe
     if freed and report.outcome == "completed" and report.term == state.grant_term:
         # Thought lost, yet finished, and nothing else was started since: work that finished stays finished.
         return end(state, Phase.COMPLETED, reason="late-completion", report=report.report, extra=(settle,))
-    seen = _end_overlap(observe(replace(state, concluded=True), report, Verdict.SUPERSEDED), report)
+    seen = end_overlap(observe(replace(state, concluded=True), report, Verdict.SUPERSEDED), report)
     return Decision(seen.state, (*seen.effects, settle))
 
 
 def _relinquished(
     state: OperationState, report: ReportRelinquished, now: int, rules: Rules, _timing: Timing
 ) -> Decision:
-    elsewhere = _standing(state, report, rules)
+    elsewhere = standing(state, report, rules)
     if elsewhere is not None:
         return elsewhere
     settle = SendSettle(report.environment, report.epoch)
@@ -256,14 +207,14 @@ def _given_back_late(state: OperationState, report: Reported, settle: SendSettle
         return Decision(state)
     if state.concluded:
         return Decision(state, (settle,))
-    seen = _end_overlap(observe(replace(state, concluded=True), report, Verdict.SUPERSEDED), report)
+    seen = end_overlap(observe(replace(state, concluded=True), report, Verdict.SUPERSEDED), report)
     return Decision(seen.state, (*seen.effects, settle))
 
 
 def _failed_to_start(
     state: OperationState, report: ReportFailedToStart, now: int, rules: Rules, _timing: Timing
 ) -> Decision:
-    elsewhere = _standing(state, report, rules)
+    elsewhere = standing(state, report, rules)
     if elsewhere is not None:
         return elsewhere
     settle = SendSettle(report.environment, report.epoch)
@@ -292,7 +243,7 @@ def _failed_to_start(
 def _checkpointed(
     state: OperationState, report: ReportCheckpointed, _now: int, rules: Rules, _timing: Timing
 ) -> Decision:
-    elsewhere = _standing(state, report, rules)
+    elsewhere = standing(state, report, rules)
     if elsewhere is not None:
         return elsewhere
     if state.placement is not PlacementState.RUNNING or not report.checkpoint:
@@ -301,7 +252,7 @@ def _checkpointed(
 
 
 def _refused(state: OperationState, report: ReportRefused, now: int, rules: Rules, _timing: Timing) -> Decision:
-    elsewhere = _standing(state, report, rules)
+    elsewhere = standing(state, report, rules)
     if elsewhere is not None:
         return elsewhere
     if state.placement is PlacementState.OFFERED and report.reason != "stale-epoch":

@@ -9,7 +9,9 @@ from landbridge.domain.ownership.centre_model import (
     OWNED,
     Decision,
     Effect,
+    Former,
     Free,
+    KnownEnd,
     Lifecycle,
     OperationState,
     PlacementState,
@@ -49,6 +51,12 @@ def observe(state: OperationState, report: Any, verdict: Verdict, reason: str = 
         verdict=verdict,
     )
     return Decision(state, (observed,))
+
+
+def former_of(state: OperationState) -> Former:
+    """Return the current placement as one that another is to follow. Had it been completed, none would."""
+    told = KnownEnd.ENDED if state.concluded else KnownEnd.NONE
+    return Former(state.epoch, state.environment, state.attempts, told)
 
 
 def set_condition(

@@ -79,11 +79,12 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Renew(msgspec.Struct, frozen=True):
-    """Ask for the next link of the chain."""
+    """Ask for the next link of the chain. `features`: what the dispatcher understands now; empty: as it said before."""
 
     incarnation: str
     term: int
     n: int
+    features: tuple[str, ...] = ()
 
 
 class Reconciled(msgspec.Struct, frozen=True):
@@ -266,19 +267,20 @@ def _renew(state: EnvironmentLease, renew: Renew, now: int, timing: Timing) -> L
         return _refuse(state, "say-hello")
     asked = (renew.term, renew.n)
     if asked == (state.asked_term, state.asked_n):
-        return _grant(state)
+        return _grant(*_understanding(state, renew))
     if asked != (state.held_term, state.held_n + 1):
         text = (
             f"environment {state.environment} asks for link {renew.term}/{renew.n}, "
             f"expected {state.held_term}/{state.held_n + 1}: a copy or a rollback"
         )
         return _refuse(state, "say-hello", LeaseAlarm("broken-chain", text))
+    state, *changed = _understanding(state, renew)
     term = max(state.term, state.held_term)
     settled = state.reconciled_term == state.held_term
     if term == state.held_term and settled and now - state.term_since >= timing.term_period_ms:
         term += 1
     if term == state.held_term:
-        return _grant(replace(state, held_n=renew.n, asked_term=renew.term, asked_n=renew.n))
+        return _grant(replace(state, held_n=renew.n, asked_term=renew.term, asked_n=renew.n), *changed)
     state = replace(
         state,
         term=term,
@@ -290,7 +292,14 @@ def _renew(state: EnvironmentLease, renew: Renew, now: int, timing: Timing) -> L
         term_since=now,
         reconciled_term=term if settled else 0,
     )
-    return _grant(state, *((Regrant(term),) if settled else ()))
+    return _grant(state, *changed, *((Regrant(term),) if settled else ()))
+
+
+def _understanding(state: EnvironmentLease, renew: Renew) -> tuple[EnvironmentLease, *tuple[LinkChanged, ...]]:
+    """Take note of what the environment has come, or ceased, to understand: placing reads it from its link."""
+    if not renew.features or renew.features == state.features:
+        return (state,)
+    return replace(state, features=renew.features), LinkChanged(state.link)
 
 
 def _reconciled(state: EnvironmentLease, reconciled: Reconciled, now: int) -> LeaseDecision:

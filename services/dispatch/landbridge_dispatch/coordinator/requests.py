@@ -140,7 +140,7 @@ class Requests:
 
 def _lease_message(ask: wire.LeaseRequest) -> LeaseMessage:
     if ask.kind is wire.LeaseKind.RENEW:
-        return Renew(ask.incarnation, ask.term, ask.n)
+        return Renew(ask.incarnation, ask.term, ask.n, ask.features)
     return Hello(incarnation=ask.incarnation, term=ask.term, n=ask.n, features=ask.features, executor=ask.executor)
 
 

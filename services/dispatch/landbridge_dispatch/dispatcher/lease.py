@@ -41,7 +41,7 @@ class LeaseKeeper:
         home: Path,
         boot_id: str,
         *,
-        features: tuple[str, ...],
+        features: Callable[[], tuple[str, ...]],
         executor: str,
         timing: Timing = DEFAULT_TIMING,
     ) -> None:
@@ -58,10 +58,10 @@ class LeaseKeeper:
         """Called with the term, after a hello: flush reports, then show everything."""
         self._bus: Bus
         self._subject = subjects.lease(environment)
+        self._features = features
         self._request: dict[str, Any] = {
             "incarnation": incarnation,
             "boot_id": boot_id,
-            "features": features,
             "executor": executor,
         }
         self._chain = home / CHAIN_FILE
@@ -75,10 +75,6 @@ class LeaseKeeper:
         self._inventory_term = 0
         chain = files.read_json(self._chain) or {}
         self.held = HeldLease(term=int(chain.get("term", 0)), n=int(chain.get("n", 0)))
-
-    def understand(self, features: tuple[str, ...]) -> None:
-        """Say at the next hello what the executor understands, once it has found what is there."""
-        self._request["features"] = features
 
     def current(self) -> HeldLease:
         return self.held
@@ -124,6 +120,7 @@ class LeaseKeeper:
             n=self.held.n + 1,
             wall_clock=wall(),
             free_slots=self.free_slots(),
+            features=self._features(),
             **self._request,
         )
         sent_at, sent_wall = boot_ms(), wall()

@@ -82,7 +82,7 @@ class Dispatcher:
             self.incarnation,
             self.home,
             self.boot_id,
-            features=tuple(sorted(self.executor.features)),
+            features=lambda: tuple(sorted(self.executor.features)),
             executor=self.executor.name,
         )
         self.claimer = Claimer(self.environment, self.incarnation, self.lease.current)
@@ -162,7 +162,6 @@ class Dispatcher:
         """Everything that the site has by itself."""
         await self.executor.open()
         stack.push_async_callback(self.executor.close)
-        self.lease.understand(tuple(sorted(self.executor.features)))
         slots = await restore(self.executor, self.desk)
         self.prober.load()
         self.contract.take(self.prober.plan)

@@ -199,7 +199,10 @@ class Executor(Protocol):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Return what operations may need of it (`landbridge.domain.features`), complete once it is open."""
+        """Return what operations may need of it (`landbridge.domain.features`), complete once it is open.
+
+        What its system comes to offer, or ceases to, changes it later; the centre hears of it with the next link.
+        """
 
     async def open(self) -> None:
         """Take over what an earlier process has left. Nothing is started."""

@@ -30,6 +30,10 @@ FAILED = {"phase": "Failed"}
 UNKNOWN = {"reason": "ContainerStatusUnknown", "exitCode": 137}
 """What a node says of a container that never ran, when its pod is deleted."""
 
+CREATING: dict[str, Any] = {"phase": "Pending", "waiting": ("ContainerCreating", "")}
+WARNED = {"no-volume": "FailedMount", "no-sandbox": "FailedCreatePodSandBox"}
+"""What the events of a pod say, by the row that it leads to."""
+
 # Row code → pod, whether it took the slot, what follows: (outcome, reason) of an end, or (meaning, reason).
 STARTED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
     "stopped-itself": ({**FAILED, "exited": KILLED | {"message": "status 143\ncause timeout"}}, ("failed", "timeout")),
@@ -66,8 +70,9 @@ BEFORE: dict[str, tuple[dict[str, Any], tuple[Meaning, str]]] = {
                       (Meaning.NOT_STARTED, "secret-unavailable")),
     "unschedulable": ({"phase": "Pending", "conditions": unscheduled("Unschedulable", "0/3 nodes: 3 lack gpu")},
                       (Meaning.WAITS, "")),
-    "creating": ({"phase": "Pending", "waiting": ("ContainerCreating", "")},
-                 (Meaning.NOT_STARTED, "connection-unavailable")),
+    "no-volume": (CREATING, (Meaning.NOT_STARTED, "connection-unavailable")),
+    "no-sandbox": (CREATING, (Meaning.NOT_STARTED, "sandbox-unavailable")),
+    "creating": (CREATING, (Meaning.NOT_STARTED, "not-created")),
     "waiting": ({"phase": "Pending"}, (Meaning.WAITS, "")),
 }  # fmt: skip
 
@@ -84,8 +89,14 @@ BY_OPERATOR: dict[str, tuple[State, dict[str, Any] | None, tuple[Any, str]]] = {
 }  # fmt: skip
 
 
-def decided(job: dict[str, Any], pods: list[dict[str, Any]], since: float = 0.0, told: Told = NOT_TOLD) -> Progress:
-    return progress(job, pods, NOW, long_s=600, since=lambda _code: since, told=told)
+def decided(
+    job: dict[str, Any],
+    pods: list[dict[str, Any]],
+    since: float = 0.0,
+    told: Told = NOT_TOLD,
+    warned: str | None = "",
+) -> Progress:
+    return progress(job, pods, NOW, long_s=600, since=lambda _code: since, told=told, warned=lambda _uid: warned)
 
 
 def test_every_row_has_a_case() -> None:
@@ -151,10 +162,11 @@ def test_of_work_that_has_not_started(code: str) -> None:
     fields, (meaning, reason) = BEFORE[code]
     pod = a_pod(**fields)
     facts = pod_facts(pod)
-    row = row_of(Seen(facts, read_remains(facts.message), claimed=False))
+    warned = WARNED.get(code, "")
+    row = row_of(Seen(facts, read_remains(facts.message), claimed=False, warned=warned))
     assert (row.code, row.meaning) == (code, meaning)
 
-    grave = decided(a_job(), [pod]).grave
+    grave = decided(a_job(), [pod], warned=warned).grave
 
     assert (grave is None) is (meaning is Meaning.WAITS)
     if grave is not None:
@@ -172,6 +184,21 @@ def test_a_state_that_may_pass_is_looked_at_again_before_it_counts() -> None:
     assert (early.grave, early.again_at) == (None, NOW + 25)
     late = decided(a_job(), [pod], since=NOW - 30)
     assert late.grave is not None
+
+
+def test_why_a_container_is_not_created_is_asked_before_it_is_given_up_and_counted_from_its_first_sight() -> None:
+    codes: dict[str, float] = {"creating": NOW - 600}
+    pods, job = [a_pod(**CREATING)], a_job()
+
+    def after(warned: str | None) -> Progress:
+        return progress(job, pods, NOW, long_s=600, since=lambda code: codes.get(code, NOW), warned=lambda _uid: warned)
+
+    unasked, told = after(None), after("FailedCreatePodSandBox")
+    assert (unasked.grave, unasked.again_at) == (None, NOW + 1)
+    assert told.grave is not None
+    assert told.grave.reason == "sandbox-unavailable"
+    early = decided(job, pods, since=NOW - 599, warned="FailedCreatePodSandBox")
+    assert (early.grave, early.again_at) == (None, NOW + 1)
 
 
 def test_a_pod_that_is_gone_without_an_order_was_removed_externally_and_is_not_cancelled() -> None:

@@ -22,6 +22,11 @@ class Events:
         self._known: dict[str, tuple[str, float]] = {}
         self._asked_at = 0.0
 
+    def reason(self, uid: str) -> str | None:
+        """Return the reason of the latest warning that is known of an object, empty for none; None: not asked yet."""
+        known = self._known.get(uid)
+        return None if known is None else known[0].partition(":")[0]
+
     async def warning(self, namespace: str, uid: str) -> str:
         """Return the latest warning about an object; empty where there is none, or where it is not time to ask."""
         now = time.monotonic()
@@ -33,11 +38,10 @@ class Events:
             query = {"fieldSelector": f"involvedObject.uid={uid},type=Warning"}
             found, _ = await self._api.list(f"/api/v1/namespaces/{namespace}/events", **query)
         except ApiError:
-            return told
-        latest = max(
-            found, key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), default={}
-        )
-        told = f"{latest.get('reason', '')}: {latest.get('message', '')}" if latest else ""
+            # Who may not ask, or gets no answer, knows as much as where nothing was told.
+            found = []
+        if latest := max(found, key=_time, default=None):
+            told = f"{latest.get('reason', '')}: {latest.get('message', '')}"
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         self._known[uid] = told, now

@@ -18,10 +18,10 @@ from landbridge_dispatch.executors.kubernetes import manifests, names, orders, r
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object, UnreachableError
 from landbridge_dispatch.executors.kubernetes.door import Door
 from landbridge_dispatch.executors.kubernetes.existence import Existence
+from landbridge_dispatch.executors.kubernetes.following import Operators
 from landbridge_dispatch.executors.kubernetes.keeping import LeaseKeeper
 from landbridge_dispatch.executors.kubernetes.operators.choosing import operator_for
-from landbridge_dispatch.executors.kubernetes.operators.discovering import found_operators, is_served
-from landbridge_dispatch.executors.kubernetes.operators.kinds import HTTPROUTE, RAYJOB
+from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
 from landbridge_dispatch.executors.kubernetes.parts import make_parts
 from landbridge_dispatch.executors.kubernetes.probing.cluster import ClusterProbes
 from landbridge_dispatch.executors.kubernetes.reading import list_outputs, read_log, read_output
@@ -56,10 +56,11 @@ class KubernetesExecutor:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What operations may need of it; operators count once the executor is open and has found them."""
+        """What operations may need of it; operators count while they are found."""
         types = (features.type_feature(kind) for kind in features.WORKLOAD_TYPES[1:])
-        operators = (features.operator_feature(name) for name in self._operators)
-        ray = (features.framework_feature(features.RAY),) if RAYJOB.operator in self._operators else ()
+        usable = self._operators.usable
+        operators = (features.operator_feature(name) for name in usable)
+        ray = (features.framework_feature(features.RAY),) if RAYJOB.operator in usable else ()
         return (*features.PROCESS_FEATURES, *types, *operators, *ray)
 
     def __init__(self, bindings: Bindings, api: Api | None = None) -> None:
@@ -72,11 +73,9 @@ class KubernetesExecutor:
         self._bindings = bindings
         self._lease = NO_LEASE
         self._cluster = (0, 0)
-        self._operators: frozenset[str] = frozenset()
-        """Those that may be used and are there."""
         self._via: Mapping[str, Via] = {}
-        self._serves_routes = True
         self._shelf = Shelf(self.api, bindings)
+        self._operators = Operators(self.api, settings, self._shelf)
         self._reconciler = Reconciler(self._shelf, bindings, self._seen)
         self._shelf.touched = self._reconciler.touch
         self._probes = ClusterProbes(self.api, bindings)
@@ -96,10 +95,7 @@ class KubernetesExecutor:
         """Read all slots, bring them forward, begin to follow the cluster. Raises ApiError, OSError."""
         await self.api.open()
         self._cluster = await self.api.version()
-        self._operators = await found_operators(self.api, self._bindings.kubernetes.operators)
-        self._shelf.follow(self._operators)
-        route = self._bindings.kubernetes.route
-        self._serves_routes = route is None or route.gateway is None or await is_served(self.api, HTTPROUTE)
+        await self._operators.look()
         for namespace in self._shelf.namespaces():
             await self._lay_wrapper(namespace)
         await self._shelf.read()
@@ -109,7 +105,7 @@ class KubernetesExecutor:
         await self.door.open()
         work: list[tuple[str, Coroutine[Any, Any, None]]] = [("reconciler", self._reconciler.run())]
         work += [(name, run()) for name, run in self._shelf.watches()]
-        work.append(("nodes", self._probes.run_nodes()))
+        work += [("nodes", self._probes.run_nodes()), ("operators", self._operators.run())]
         self._tasks = [asyncio.create_task(each, name=name) for name, each in work]
         for task in self._tasks:
             task.add_done_callback(lambda _: self._wake.set())
@@ -159,8 +155,8 @@ class KubernetesExecutor:
             found = resolve(self._bindings, work)
             asked = work.view.spec.resources.accelerator
             found.affinity = self._probes.affinity(asked.class_ if asked is not None else "")
-            check_route(self._bindings, work, served=self._serves_routes)
-            operator = operator_for(work.view.spec, self._via, self._operators)
+            check_route(self._bindings, work, served=self._operators.serves_routes)
+            operator = operator_for(work.view.spec, self._via, self._operators.usable)
             job = manifests.job(self._bindings, work, found, manifests.devices_version(self._cluster), operator)
         except ValueError as error:
             raise RefusedError(RefusalCode.UNREADABLE, f"the specification cannot be used: {error}") from error

@@ -17,6 +17,7 @@ from landbridge_dispatch.executors.local.outcome import judge
 
 MESSAGE_MAX: Final = 1000
 SHORT_S: Final = 30.0
+ASK_S: Final = 1.0
 _LOST = Row("gone", "the pod that took the slot is not there any more", lambda _: True, Meaning.ENDED, "failed",
             "removed-externally", text="its pod was removed, and nobody here ordered it")  # fmt: skip
 
@@ -52,8 +53,12 @@ def progress(
     long_s: float,
     since: Callable[[str], float],
     told: Told = NOT_TOLD,
+    warned: Callable[[str], str | None] = lambda _uid: "",
 ) -> Progress:
-    """Return what follows. `since`: when a state of this slot, by its code, was first seen; `told`: by its operator."""
+    """Return what follows. `since`: when a state of this slot, by its code, was first seen; `told`: by its operator.
+
+    `warned`: the reason of the latest warning about a pod, by its UID; empty: there is none; None: not asked yet.
+    """
     record = records.record_of(job)
     noted = records.annotations(job)
     if record is None or names.GRAVE in noted or names.END in noted:
@@ -64,7 +69,7 @@ def progress(
     facts = [pod_facts(pod) for pod in pods]
     if claims:
         return _started(record, claims, facts, stopping, now, told)
-    return _not_started(job, facts, now, long_s, since, told)
+    return _not_started(job, facts, now, long_s, since, told, warned)
 
 
 # -- the workload has started ------------------------------------------------------------------------------------------
@@ -192,6 +197,7 @@ def _not_started(
     long_s: float,
     since: Callable[[str], float],
     told: Told,
+    warned: Callable[[str], str | None],
 ) -> Progress:
     failed = condition(job, "Failed")
     if not facts and told.state is not None:
@@ -204,14 +210,20 @@ def _not_started(
         return Progress(
             grave=records.Grave("removed-externally", moment(failed.get("lastTransitionTime")) or now, text)
         )
-    seen = [Seen(pod, read_remains(pod.message), claimed=False, told=told) for pod in facts]
+    seen = [
+        Seen(pod, read_remains(pod.message), claimed=False, told=told, warned=warned(pod.uid) or "") for pod in facts
+    ]
     row, shown = min(((row_of(each), each) for each in seen), key=lambda pair: _ORDER.index(pair[0].meaning))
     provider = _provider(shown.pod, row) if shown.pod.uid else told.words
     if row.meaning in (Meaning.WAITS, Meaning.RUNS):
         return Progress(provider=provider)
-    due = since(row.code) + {Patience.NONE: 0.0, Patience.SHORT: SHORT_S, Patience.LONG: long_s}[row.patience]
+    patience_s = {Patience.NONE: 0.0, Patience.SHORT: SHORT_S, Patience.LONG: long_s}[row.patience]
+    due = since(row.waits_as or row.code) + patience_s
     if now < due:
         return Progress(provider=provider, again_at=due)
+    if row.patience is Patience.LONG and warned(shown.pod.uid) is None:
+        # It is given up for what its events say, and those are asked one slot after the other.
+        return Progress(provider=provider, again_at=now + ASK_S)
     reason, text = shown.remains.not_started or (row.reason, f"{row.text} ({provider})")
     return Progress(
         grave=records.Grave(reason, now, text[:MESSAGE_MAX], denied=row.meaning is Meaning.DENIED), provider=provider

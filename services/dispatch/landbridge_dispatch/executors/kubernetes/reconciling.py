@@ -87,11 +87,12 @@ class Reconciler:
         if job is None:
             await self._clear(name)
             return
+        warning = await self._warning(job)
         found = self._progress(job)
         if found.end is not None and found.end.reason == "removed-externally":
             await self._shelf.read_pods(job["metadata"]["namespace"])
             found = self._progress(self._shelf.job(name) or job)
-        self.provider[name] = await self._in_its_words(job, found)
+        self.provider[name] = "; ".join(part for part in (found.provider, warning) if part)
         if found.grave is not None or found.end is not None or found.claim is not None:
             job = await self._shelf.change(name, lambda current: _recorded(current, found)) or job
         if found.again_at:
@@ -117,12 +118,13 @@ class Reconciler:
             long_s=self._long_s,
             since=lambda code: since.setdefault((name, code), now),
             told=self._shelf.told(job),
+            warned=self._events.reason,
         )
 
-    async def _in_its_words(self, job: Object, found: Progress) -> str:
-        """Return how it stands in the cluster's words; its events are asked where a pod lacks or does not get on."""
+    async def _warning(self, job: Object) -> str:
+        """Return the latest warning about a pod that lacks or does not get on, which its events are asked for."""
         if phase_of(job) is not SlotPhase.CREATED or names.BEGUN not in records.annotations(job):
-            return found.provider
+            return ""
         pods = [pod_facts(pod) for pod in self._shelf.pods_of(job)]
         stuck = [pod for pod in pods if not pod.over and not pod.running and not pod.scheduled]
         maker = self._shelf.gang(job) or job
@@ -131,43 +133,46 @@ class Reconciler:
         if not about or time.time() - begun_at < STUCK_S:
             if about:
                 self._later(job["metadata"]["name"], STUCK_S)
-            return found.provider
+            return ""
         told = await self._events.warning(job["metadata"]["namespace"], about)
         self._later(job["metadata"]["name"], AGAIN_S)
-        return "; ".join(part for part in (found.provider, told) if part)
+        return told
 
     async def _enforce(self, job: Object) -> None:
         """End pods that must not run: of graves, of ended slots, and of those that were ordered to stop."""
         phase, stop = phase_of(job), records.read(job, names.STOP, records.Stop)
-        gang = self._shelf.gang(job)
-        if gang is not None and phase in FINAL:
-            await halt(self._shelf.api, gang)
+        if phase in FINAL:
+            await self._make_no_more(job)
         alive = [pod for pod in self._shelf.pods_of(job) if not pod_facts(pod).over]
         if not alive and phase is not SlotPhase.RUNNING:
             return
         if phase in FINAL:
             await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
             return
-        if stop is None and self._shelf.told(job).state is State.FAILED and gang is not None:
-            # The training operator leaves the members that still run.
-            await self._end_members(gang, alive)
+        if stop is None and self._shelf.told(job).state is State.FAILED:
+            await self._end_members(job, alive)
         if stop is None or phase is not SlotPhase.RUNNING:
             return
         wait_s = stop.until - time.time() if stop.seals else 0.0
         if wait_s > 0:
             self._later(job["metadata"]["name"], wait_s)
             return
-        deployment = self._shelf.deployment(job)
-        if deployment is not None:
-            await scaled_to_nothing(self._shelf.api, deployment)
-        if gang is not None:
-            # First: an operator makes pods anew that somebody deletes.
-            await halt(self._shelf.api, gang)
+        await self._make_no_more(job)
         # Kubernetes counts whole seconds, and none at all would not wait for the node's word that it has ended.
         await self._shelf.end_pods(alive, max(1, -(-stop.grace_ms // 1000)))
 
-    async def _end_members(self, gang: Object, alive: list[Object]) -> None:
-        if gang["kind"] == PYTORCHJOB.kind:
+    async def _make_no_more(self, job: Object) -> None:
+        """Have no pods made any more, before any are ended: those that somebody deletes are made anew."""
+        deployment, gang = self._shelf.deployment(job), self._shelf.gang(job)
+        if deployment is not None:
+            await scaled_to_nothing(self._shelf.api, deployment)
+        if gang is not None:
+            await halt(self._shelf.api, gang)
+
+    async def _end_members(self, job: Object, alive: list[Object]) -> None:
+        """End the members that still run of a gang that has failed: the training operator leaves them."""
+        gang = self._shelf.gang(job)
+        if gang is not None and gang["kind"] == PYTORCHJOB.kind:
             await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
 
     async def _clear(self, name: str) -> None:

@@ -88,13 +88,22 @@ class Shelf:
         """Pods that have ended and are gone, as they were last: their slot's end may not be recorded yet."""
         self._lineage = Lineage()
 
-    def follow(self, operators: Iterable[str]) -> None:
-        """Follow the objects of operators too, in every namespace."""
+    async def follow(self, operators: Iterable[str]) -> None:
+        """Follow the objects of these operators, and of no others, in every namespace. Raises ApiError."""
         chosen = names.selector(self.site)
+        wanted = {kind.kind: kind for operator in sorted(operators) for kind in kinds_of(operator)}
         for space in self._spaces.values():
-            for kind in (kind for operator in sorted(operators) for kind in kinds_of(operator)):
-                path = kind.path(space.name)
-                space.gangs[kind.kind] = Kept(self.api, path, chosen, self._gang_changed, may_lack=True)
+            for name in space.gangs.keys() - wanted.keys():
+                await space.gangs[name].list()  # what is gone is told as gone before it is let go of
+                del space.gangs[name]
+            for name in sorted(wanted.keys() - space.gangs.keys()):
+                path = wanted[name].path(space.name)
+                space.gangs[name] = Kept(self.api, path, chosen, self._gang_changed, may_lack=True)
+                await space.gangs[name].list()
+
+    def gangs(self) -> list[Kept]:
+        """Return what is followed of operators; who follows it has to run each."""
+        return [kept for space in self._spaces.values() for kept in space.gangs.values()]
 
     @property
     def first_namespace(self) -> str:
@@ -105,9 +114,9 @@ class Shelf:
         return tuple(self._spaces)
 
     def watches(self) -> Iterator[tuple[str, Callable[[], Coroutine[Any, Any, None]]]]:
-        """Return what has to run for the shelf to follow the cluster, by name."""
+        """Return what has to run for the shelf to follow the cluster, operators apart, by name."""
         for space in self._spaces.values():
-            for kept in space.kinds():
+            for kept in (space.pods, space.deployments, space.jobs):
                 yield f"watch {kept.path}", kept.run
 
     async def read(self) -> None:

@@ -41,11 +41,16 @@ class Seen:
     stopping: str = ""
     told: Told = NOT_TOLD
     """What the operator says that runs the slot, if one does."""
+    warned: str = ""
+    """The reason of the latest warning about the pod, as its events say it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One state of a pod. `outcome` and `reason` as reports tell them; empty: see the text, or what was found."""
+    """One state of a pod. `outcome` and `reason` as reports tell them; empty: see the text, or what was found.
+
+    `waits_as`: the code of the row from whose first sight patience is counted; empty: this one's.
+    """
 
     code: str
     sign: str
@@ -55,6 +60,7 @@ class Row:
     reason: str = ""
     patience: Patience = Patience.NONE
     text: str = ""
+    waits_as: str = ""
 
 
 def row_of(seen: Seen) -> Row:
@@ -78,12 +84,20 @@ def _waiting(*reasons: str) -> Callable[[Seen], bool]:
     return lambda seen: not seen.claimed and seen.pod.waiting in reasons
 
 
+def _creating(*warnings: str) -> Callable[[Seen], bool]:
+    """Fit a container that is not created yet; with warnings: while the latest one about its pod is one of these."""
+    waits = _waiting("ContainerCreating", "PodInitializing")
+    return lambda seen: waits(seen) and (not warnings or seen.warned in warnings)
+
+
 def _both(first: Callable[[Seen], bool], second: Callable[[Seen], bool]) -> Callable[[Seen], bool]:
     return lambda seen: first(seen) and second(seen)
 
 
 _EVICTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
 _LOST: Final = ("DeletionByTaintManager", "DeletionByPodGC")
+_NO_SANDBOX: Final = ("FailedCreatePodSandBox", "FailedPodSandBoxStatus", "NetworkNotReady")
+_NO_VOLUME: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 _NO_SHELL: Final = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 
 
@@ -192,9 +206,17 @@ ROWS: Final = (
         text="waits in a queue of the cluster"),
     Row("unschedulable", "pod not scheduled: `Unschedulable`, `SchedulingGated`",
         lambda seen: not seen.claimed and bool(seen.pod.scheduled), W_, text="waits for a node: the scheduler's words"),
-    Row("creating", "container `ContainerCreating` or `PodInitializing`, for longer than expected",
-        _waiting("ContainerCreating", "PodInitializing"), N_, reason="connection-unavailable", patience=Patience.LONG,
-        text="a volume cannot be mounted, or a device not be given"),
+    Row("no-volume", "container `ContainerCreating` or `PodInitializing` for longer than expected, and the pod's latest"
+        " warning is `FailedMount`, `FailedAttachVolume` or `FailedMapVolume`", _creating(*_NO_VOLUME), N_,
+        reason="connection-unavailable", patience=Patience.LONG, text="a volume cannot be mounted",
+        waits_as="creating"),
+    Row("no-sandbox", "as `no-volume`, with the warning `FailedCreatePodSandBox`, `FailedPodSandBoxStatus` or"
+        " `NetworkNotReady`", _creating(*_NO_SANDBOX), N_, reason="sandbox-unavailable", patience=Patience.LONG,
+        text="its node cannot make the pod's sandbox: look at its network plugin and container runtime",
+        waits_as="creating"),
+    Row("creating", "container `ContainerCreating` or `PodInitializing` for longer than expected, and no warning says"
+        " why", _creating(), N_, reason="not-created", patience=Patience.LONG,
+        text="its node did not create the container in time, and does not say why"),
     # -- it goes on --------------------------------------------------------------------------------------------------
     Row("running", "the pod that took the slot runs", lambda seen: seen.claimed, R_, text="runs"),
     Row("waiting", "anything else before the start", lambda _seen: True, W_, text="is being started"),
