@@ -10,7 +10,7 @@ import typer
 from landbridge.cli import output
 from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
-from landbridge.cli.options import Context, Data, Format, Output
+from landbridge.cli.options import Context, Data, EnvironmentName, Format, Output
 from landbridge.cli.output import Column
 from landbridge.cli.running import call
 
@@ -32,7 +32,7 @@ def add_to(env: typer.Typer) -> None:
 
 
 def diff(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The environment.")],
+    name: EnvironmentName,
     first: Annotated[int, typer.Argument(metavar="[V1]", help="A version. [default: the one before]")] = 0,
     second: Annotated[int, typer.Argument(metavar="[V2]", help="A version. [default: the newest]")] = 0,
     file: Annotated[

@@ -12,19 +12,12 @@ import typer
 
 from landbridge.cli import output
 from landbridge.cli.exits import CliError, Exit
-from landbridge.cli.options import Context, Data, Format, OperationId, Output
+from landbridge.cli.options import Context, Data, DryRun, EnvironmentName, Format, OperationId, Output, Why, Yes
 from landbridge.cli.output import Column
 from landbridge.cli.running import call
 
 if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
-
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for scripts.")]
-Why = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; needed, and recorded with your name.", show_default=False)
-]
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The environment.")]
 
 
 def add_to(app: typer.Typer, env: typer.Typer) -> None:
@@ -171,7 +164,7 @@ def release(
 
 
 def declare_dead(
-    name: _Name,
+    name: EnvironmentName,
     reason: Why = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -191,7 +184,9 @@ def declare_dead(
     call(data, context, run)
 
 
-def reconciliation(name: _Name, data: Data = None, context: Context = "", form: Output = Format.TABLE) -> None:
+def reconciliation(
+    name: EnvironmentName, data: Data = None, context: Context = "", form: Output = Format.TABLE
+) -> None:
     """Show what was found when an environment was last heard again."""
     path = f"/v1/environments/{quote(name, safe='')}/reconciliation"
     found = call(data, context, lambda client: client.read(path))

@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import typer
 
-from landbridge.cli.decisions import DryRun, Yes, decide
+from landbridge.cli.decisions import decide
 from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
 from landbridge.cli.instance import data_directory, find
 from landbridge.cli.leaf_site import write_leaf_site
-from landbridge.cli.options import Context, Data, Format, Output, Reason
+from landbridge.cli.options import Context, Data, DryRun, EnvironmentName, Format, Output, Reason, Yes
 from landbridge.cli.running import call
 from landbridge.cli.verifying import verify
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
 
 app = typer.Typer(help="Environments: register, pause, join.", no_args_is_help=True, rich_markup_mode=None)
-
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The environment.")]
 
 
 @app.command()
@@ -51,7 +49,7 @@ def register(
 
 @app.command()
 def join(
-    name: _Name,
+    name: EnvironmentName,
     *,
     bindings: Annotated[
         Path | None,
@@ -179,7 +177,7 @@ app.command()(verify)
 
 @app.command()
 def pause(
-    name: _Name,
+    name: EnvironmentName,
     capability_class: _Class = "",
     node_selector: _Nodes = "",
     reason: Reason = "",
@@ -199,7 +197,7 @@ def pause(
 
 @app.command()
 def resume(
-    name: _Name,
+    name: EnvironmentName,
     capability_class: _Class = "",
     node_selector: _Nodes = "",
     reason: Reason = "",
@@ -218,7 +216,7 @@ def resume(
 
 @app.command()
 def drain(
-    name: _Name,
+    name: EnvironmentName,
     reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from landbridge.cli import output
-from landbridge.cli.decisions import DryRun, Why, Yes, decide
-from landbridge.cli.options import Context, Data, Format, Output
+from landbridge.cli.decisions import decide
+from landbridge.cli.options import Context, Data, DryRun, Format, Output, Why, Yes
 from landbridge.cli.output import Column
 from landbridge.cli.running import call
 

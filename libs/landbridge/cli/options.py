@@ -39,7 +39,15 @@ OperationId = Annotated[str, typer.Argument(metavar="ID", help="An operation's i
 Project = Annotated[str, typer.Option("--project", "-p", metavar="NAME", help="The project.", show_default=False)]
 Queue = Annotated[str, typer.Option("--queue", "-q", metavar="NAME", help="The queue.", show_default=False)]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on as more comes, until the operation has ended.")]
+EnvironmentName = Annotated[str, typer.Argument(metavar="NAME", help="The environment.")]
+QueueName = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)]
+# Of what only people can decide: each change is shown, asked about, and kept with its reason.
+Why = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; needed, and recorded with your name.", show_default=False)
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it would do.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for scripts.")]
 Timeout = Annotated[
     str,
     typer.Option(

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from landbridge.cli.decisions import DryRun, Why, Yes, decide
-from landbridge.cli.options import Context, Data, Format, OperationId, Output
+from landbridge.cli.decisions import decide
+from landbridge.cli.options import Context, Data, DryRun, Format, OperationId, Output, Why, Yes
 from landbridge.cli.running import call
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from urllib.parse import quote
 import typer
 
 from landbridge.cli import output
-from landbridge.cli.decisions import DryRun, Why, Yes, decide
+from landbridge.cli.decisions import decide
 from landbridge.cli.exits import CliError, Exit
-from landbridge.cli.options import Context, Data, Format, OperationId, Output
+from landbridge.cli.options import Context, Data, DryRun, Format, OperationId, Output, Why, Yes
 from landbridge.cli.output import Column
 from landbridge.cli.running import call
 

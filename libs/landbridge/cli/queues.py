@@ -8,21 +8,19 @@ from urllib.parse import quote
 
 import typer
 
-from landbridge.cli.decisions import DryRun, Why, Yes, decide
-from landbridge.cli.options import Context, Data, Format, OperationId, Output
+from landbridge.cli.decisions import decide
+from landbridge.cli.options import Context, Data, DryRun, Format, OperationId, Output, QueueName, Why, Yes
 from landbridge.cli.running import call
 
 if TYPE_CHECKING:
     from landbridge.client.http_client import HttpClient
-
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue.")]
 
 app = typer.Typer(help="Queues, and what waits in them.", no_args_is_help=True, rich_markup_mode=None)
 
 
 def _control(action: str, purpose: str, more: str) -> None:
     def command(
-        name: _Name,
+        name: QueueName,
         reason: Why = "",
         dry_run: DryRun = False,
         yes: Yes = False,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from landbridge.cli import output
-from landbridge.cli.decisions import DryRun, Why, Yes, show
+from landbridge.cli.decisions import show
 from landbridge.cli.exits import CliError, Exit
-from landbridge.cli.options import Context, Data, Format, Output
+from landbridge.cli.options import Context, Data, DryRun, Format, Output, Why, Yes
 from landbridge.cli.running import call
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import typer
 
 from landbridge.cli import output
 from landbridge.cli.exits import CliError, Exit
-from landbridge.cli.options import Context, Data, Format, Output, Reason
+from landbridge.cli.options import Context, Data, EnvironmentName, Format, Output, Reason
 from landbridge.cli.output import Column
 from landbridge.cli.running import call
 
@@ -37,7 +37,7 @@ class Suite(StrEnum):
 
 
 def verify(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The environment.")],
+    name: EnvironmentName,
     *,
     suite: Annotated[
         Suite, typer.Option("--suite", help="What has to be proven: claims that work relies on, or measurements, too.")

@@ -10,6 +10,7 @@ import pytest
 from landbridge.cli.main import app
 from landbridge.cli.running import guard
 from support.fake_api import FakeApi, fake_api
+from unit.cli.samples import OPERATION
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,9 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         monkeypatch.setenv("NO_COLOR", "1")
 
     return make
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> str:
+    (tmp_path / "sums.yaml").write_text(OPERATION)
+    return "sums.yaml"

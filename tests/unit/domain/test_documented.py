@@ -7,7 +7,7 @@ from landbridge.domain.constraints import CONSTRAINTS
 from landbridge.domain.preferences import PREFERENCES
 from landbridge.domain.queues import WaitReason
 from landbridge.domain.waiting import NoPlace
-from unit.domain.test_constraints import CASES
+from unit.domain.constraint_cases import CASES
 
 NAMED = set(re.findall(r"`([a-z-]+(?::<name>)?)`", Path(__file__).parents[3].joinpath("docs/deciding.md").read_text()))
 

@@ -17,7 +17,8 @@ from landbridge.domain.near_miss import Change, NearMiss, changes, near_misses
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.violation import Kind, Violation
 from support.deciding import CONNECTED, NOW, a_catalogue, a_contract, an_environment, an_operation, merged, proof
-from unit.domain.test_constraints import CASES, Case
+from unit.domain.constraint_cases import CASES
+from unit.domain.constraint_worlds import Case
 
 GANGS = replace(CONNECTED, features=CONNECTED.features | {"type.distributed-job"})
 GPUS = {"gpu-80gb": {"count": 16, "perNode": 8, "memory": "80Gi", "precision": ["bf16"], "interconnect": "nvlink"}}

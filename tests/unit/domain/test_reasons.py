@@ -17,7 +17,8 @@ from landbridge.domain.verdict import Outlook
 from landbridge.domain.violation import Kind, Violation
 from landbridge.domain.waiting import NoPlace
 from support.deciding import NOW, a_catalogue, a_contract, an_environment, an_operation, judged_by
-from unit.domain.test_constraints import CASES, GPUS, MAINTENANCE
+from unit.domain.constraint_cases import CASES
+from unit.domain.constraint_worlds import GPUS, MAINTENANCE
 
 # Where a call that makes a violation has its code.
 _PLACES = {"Violation": 1, "Mismatch": 0, "_violation": 0, "_outside": 0}
