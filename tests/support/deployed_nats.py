@@ -12,7 +12,8 @@ from pathlib import Path
 
 from landbridge.bus.connection import Bus, BusSettings, connect
 from landbridge_embedded.binaries import find_nats
-from landbridge_embedded.process import Child, free_port, http_body, http_ok, wait_ready
+from landbridge_embedded.ports import free_port
+from landbridge_embedded.process import Child, http_body, http_ok, wait_ready
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "nats"
 _READY_S = 30.0

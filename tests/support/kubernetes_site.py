@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.executors.cluster import free_port
 from contract.executors.harness import write_bindings
 from contract.executors.real_cluster import RealKubernetesHarness
 from landbridge_dispatch.executors.kubernetes.api import Api, Object
+from landbridge_embedded.ports import free_port
 from support.kubernetes.access_point import image, real_access
 from support.object_store import ObjectStore
 from support.wait import wait_until

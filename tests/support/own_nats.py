@@ -8,7 +8,8 @@ from typing import Self
 from landbridge.bus.configuration import LeafSettings, leaf_config, new_user, site_domain
 from landbridge.bus.connection import Bus, BusSettings, connect
 from landbridge_embedded.binaries import find_nats
-from landbridge_embedded.process import Child, free_port, http_body, http_ok, wait_ready
+from landbridge_embedded.ports import free_port
+from landbridge_embedded.process import Child, http_body, http_ok, wait_ready
 
 
 class SiteNats:

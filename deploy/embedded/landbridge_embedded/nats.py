@@ -5,7 +5,8 @@ from pathlib import Path
 
 from landbridge.bus.configuration import CentreSettings, ClusterSettings, centre_config
 from landbridge_embedded.binaries import find_nats
-from landbridge_embedded.process import Child, end_leftover, free_port, http_ok, start_ready, write_private
+from landbridge_embedded.ports import free_port
+from landbridge_embedded.process import Child, end_leftover, http_ok, start_ready, write_private
 
 _READY_S = 15.0
 

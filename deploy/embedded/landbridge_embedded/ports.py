@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from landbridge_embedded.errors import EmbeddedError
+from landbridge_embedded.port_claims import claim, claimed
 from landbridge_embedded.process import write_private
 
 _RANGE = range(20_000, 32_000)  # below what Linux takes for outgoing connections (ip_local_port_range)
@@ -17,7 +18,8 @@ _ATTEMPTS = 50
 def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) -> dict[str, int]:
     """Choose a port for every name and remember it in the file `memory`.
 
-    A remembered port that is taken now is replaced; a fixed one that is taken is an error.
+    A remembered port that is taken now, or spoken for by another instance, is replaced; a fixed one that is taken is an
+    error.
     """
     remembered = _read(memory)
     chosen: dict[str, int] = {}
@@ -25,7 +27,7 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
         for name in names:
             wanted = fixed.get(name, 0)
             before = remembered.get(name, 0)
-            port = _hold(held, wanted) if wanted else (_hold(held, before) if before else 0) or _hold_any(held)
+            port = _hold(held, wanted) if wanted else _hold_claimed(held, before) or _hold_any(held)
             if not port:
                 raise EmbeddedError(
                     f"port {wanted} for {name}: already in use; stop what listens there, or choose another"
@@ -35,13 +37,24 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
     return chosen
 
 
+def free_port() -> int:
+    """Find a TCP port on loopback that nobody listens on now, nor will: no other process of this user gets it."""
+    with contextlib.ExitStack() as held:
+        return _hold_any(held)
+
+
 def _hold_any(held: contextlib.ExitStack) -> int:
     """Bind a port that outgoing connections of others do not use, so that it is still free at the next start."""
     for _ in range(_ATTEMPTS):
-        port = _hold(held, secrets.choice(_RANGE))
-        if port:
+        port = secrets.choice(_RANGE)
+        if not claimed(port) and _hold_claimed(held, port):
             return port
     return _hold(held, 0)
+
+
+def _hold_claimed(held: contextlib.ExitStack, port: int) -> int:
+    """Bind a port that no other instance speaks for; 0 when it is taken, or there is none."""
+    return _hold(held, port) if port and claim(port) else 0
 
 
 def _hold(held: contextlib.ExitStack, port: int) -> int:

@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 from landbridge_embedded.binaries import find_postgres
 from landbridge_embedded.errors import EmbeddedError
+from landbridge_embedded.ports import free_port
 from landbridge_embedded.postgres_user import RunAs, choose_user
-from landbridge_embedded.process import Child, end_leftover, free_port, start_ready, write_private
+from landbridge_embedded.process import Child, end_leftover, start_ready, write_private
 
 USER = "landbridge"
 DATABASE = "landbridge"

@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -187,13 +186,6 @@ def open_log(path: Path) -> IO[bytes]:
     if path.exists() and path.stat().st_size > _LOG_BYTES_MAX:
         path.replace(path.with_suffix(path.suffix + ".1"))
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
-
-
-def free_port() -> int:
-    """Find a TCP port on loopback that nobody listens on now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def write_private(path: Path, text: str) -> None:

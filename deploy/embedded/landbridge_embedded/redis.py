@@ -6,7 +6,8 @@ import signal
 from pathlib import Path
 
 from landbridge_embedded.binaries import find_redis
-from landbridge_embedded.process import Child, end_leftover, free_port, hang_up, start_ready, write_private
+from landbridge_embedded.ports import free_port
+from landbridge_embedded.process import Child, end_leftover, hang_up, start_ready, write_private
 
 _READY_S = 15.0
 

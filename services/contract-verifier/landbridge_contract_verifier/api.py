@@ -102,7 +102,7 @@ async def _join(service: "ContractVerifierService", name: str, asked: JoinAsked,
         make = accounts.leaf_user if asked.leaf else accounts.environment_user
         user = make(service.provisioner.keys, name, account.generation)
         async with service.database.transaction() as tx:
-            await _issue(tx, account, user, by, service, replace=asked.replace)
+            await _issue(tx, account, user, by, service, replace=asked.replace, leaf=asked.leaf)
         service.provisioner.wake()
     log.info("environment joined", environment=name, by=by, user=user.public if user else "", leaf=asked.leaf)
     return {
@@ -115,13 +115,16 @@ async def _join(service: "ContractVerifierService", name: str, asked: JoinAsked,
 
 
 async def _choose_way(service: "ContractVerifierService", name: str, asked: JoinAsked) -> None:
-    """Settle whether an environment's dispatcher connects, or its site's own NATS. Raises ProblemError 409."""
+    """Settle whether an environment's dispatcher connects, or its site's own NATS. Raises ProblemError 404 and 409."""
     if asked.leaf and (service.provisioner.keys is None or not service.verifier_settings.nats_leaf_url):
         detail = "this instance takes no sites with their own NATS: expected LANDBRIDGE_NATS_LEAF_URL, found none"
         raise ProblemError(409, "Not offered", detail)
     async with service.database.transaction() as tx:
         account = await accounts_table.locked(tx, "environment", name)
-        if account is None or account.leaf == asked.leaf:
+        # Also if it is there a moment later: it would be made for the other way.
+        if account is None or account.state in ("ending", "ended"):
+            raise _unknown(name)
+        if account.leaf == asked.leaf:
             return
         if await accounts_table.has_users(tx, account) and not asked.replace:
             now, then = ("with its own NATS", "without") if account.leaf else ("without a NATS of its own", "with one")
@@ -131,15 +134,30 @@ async def _choose_way(service: "ContractVerifierService", name: str, asked: Join
 
 
 async def _issue(
-    tx: Tx, account: Account, user: accounts.IssuedUser, by: str, service: "ContractVerifierService", *, replace: bool
+    tx: Tx,
+    account: Account,
+    user: accounts.IssuedUser,
+    by: str,
+    service: "ContractVerifierService",
+    *,
+    replace: bool,
+    leaf: bool,
 ) -> None:
     now = service.clock.wall()
     current = await accounts_table.locked(tx, account.kind, account.name)
     if current is None or current.generation != account.generation or current.state != "ready":
         raise ProblemError(409, "Changed meanwhile", f"{account.name} was removed or registered anew; try again")
+    if current.leaf != leaf:
+        raise ProblemError(409, "Changed meanwhile", f"{account.name} was joined in another way just now; try again")
     await accounts_table.issued(tx, account, user, by, now)
     if replace and await accounts_table.revoke_users(tx, account, now, keep=user.public):
         await accounts_table.set_state(tx, account, "wanted")  # has the revocation pushed
+
+
+def _unknown(name: str) -> ProblemError:
+    return ProblemError(
+        404, "Not found", f"no environment {name!r}; register its contract first (`landbridge env register`)"
+    )
 
 
 async def _ready(service: "ContractVerifierService", kind: Kind, name: str) -> Account:
@@ -150,8 +168,7 @@ async def _ready(service: "ContractVerifierService", kind: Kind, name: str) -> A
         detail = f"the broker did not take the account of {name}: {error}"
         raise ProblemError(503, "Try again", detail, headers={"Retry-After": "2"}) from error
     if account is None or account.state in ("ending", "ended"):
-        detail = f"no environment {name!r}; register its contract first (`landbridge env register`)"
-        raise ProblemError(404, "Not found", detail)
+        raise _unknown(name)
     return msgspec.structs.replace(account, state="ready")
 
 

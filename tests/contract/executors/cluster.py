@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,13 @@ from contract.executors.harness import ProcessHarness, write_bindings
 from landbridge_dispatch.executors.kubernetes import names, permissions
 from landbridge_dispatch.executors.kubernetes.probing import permissions as probing
 from landbridge_dispatch.executors.protocol import Executor, SlotKey
+from landbridge_embedded.ports import free_port
 from support.kubernetes import FakeCluster, fake_cluster
 from support.kubernetes_node import FakeBackend, Node
 
 NAMESPACE = "lb-retail-eu"
 SYSTEM, DISPATCHER = "landbridge-system", "landbridge-dispatcher"
 CLAIMS = ("events", "models", "checkpoints")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def rules_of(listed: tuple[permissions.Permission, ...]) -> list[dict[str, Any]]:

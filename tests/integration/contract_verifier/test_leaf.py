@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from integration.contract_verifier.conftest import StartVerifier
+from landbridge.bus.accounts import Kind
 from landbridge.bus.declare import api
 from landbridge.bus.errors import BusError
 from landbridge.cli.leaf_site import write_leaf_site
-from landbridge_embedded.process import free_port
+from landbridge_contract_verifier import accounts_table
+from landbridge_contract_verifier.accounts_table import Account
+from landbridge_embedded.ports import free_port
 from support.own_nats import SiteNats
 from support.verifier_service import Verifier, contract
 from support.wait import wait_until
@@ -90,6 +93,58 @@ async def test_a_name_used_again_begins_without_a_nats_of_its_own(verifier: Veri
     await wait_until(lambda: verifier.told_contract() == {1: "active"}, "it is registered anew")
     await verifier.join()
     assert await durables(verifier) == ["env-onprem-a"]
+
+
+async def test_who_joins_before_the_environment_is_known_is_told_so_even_if_it_is_known_a_moment_later(
+    verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its account is made for a dispatcher's own connections, and the site's NATS is refused for ever."""
+    provisioner = verifier.service.provisioner
+    ensure = provisioner.ensure
+
+    async def registered_meanwhile(kind: Kind, name: str) -> Account | None:
+        async with verifier.service.database.transaction() as tx:
+            await accounts_table.want(tx, kind, name, verifier.service.clock.wall())
+        return await ensure(kind, name)
+
+    monkeypatch.setattr(provisioner, "ensure", registered_meanwhile)
+    refused = await verifier.http.post("/v1/environments/onprem-b/join", json={"leaf": True})
+    assert refused.status_code == 404, refused.text
+    assert "register its contract first" in refused.json()["detail"]
+
+
+async def test_of_two_ways_of_joining_at_once_one_is_refused(
+    verifier: Verifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provisioner = verifier.service.provisioner
+    ensure = provisioner.ensure
+
+    async def changed_meanwhile(kind: Kind, name: str) -> Account | None:
+        account = await ensure(kind, name)
+        if account is not None and account.leaf:
+            async with verifier.service.database.transaction() as tx:
+                await accounts_table.set_leaf(tx, account, leaf=False)
+                await accounts_table.set_state(tx, account, "ready")
+        return account
+
+    monkeypatch.setattr(provisioner, "ensure", changed_meanwhile)
+    refused = await verifier.http.post(f"/v1/environments/{X}/join", json={"leaf": True})
+    assert refused.status_code == 409, refused.text
+    assert "joined in another way just now; try again" in refused.json()["detail"]
+
+
+async def test_joining_does_not_bring_back_what_was_removed(verifier: Verifier) -> None:
+    await verifier.join()
+    await verifier.remove(X)
+    await wait_until(lambda: not verifier.told_contract(), "it is gone")
+    refused = await verifier.http.post(f"/v1/environments/{X}/join", json={"leaf": True})
+    assert refused.status_code == 404, refused.text
+
+    async def states() -> bool:
+        async with verifier.service.database.transaction(readonly=True) as tx:
+            return ("environment", X) in await accounts_table.every(tx, "ended")
+
+    await wait_until(states, "its account has ended and stays so")
 
 
 async def test_without_a_place_for_leaf_nodes_it_is_not_offered(start_verifier: StartVerifier) -> None:

@@ -18,7 +18,7 @@ from landbridge.bus import accounts, streams
 from landbridge.bus.declare import api, declare_durable
 from landbridge.bus.streams import SITE_COMMANDS
 from landbridge.schema.wire.report_v1 import AttemptOutcome, AttemptState
-from landbridge_embedded.process import free_port
+from landbridge_embedded.ports import free_port
 from support.own_nats import SiteNats
 from support.proxy import Proxy, Wire
 from support.wait import wait_until

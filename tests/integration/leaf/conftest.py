@@ -12,7 +12,7 @@ from landbridge.bus.connection import Bus
 from landbridge.bus.declare import declare_durable
 from landbridge.bus.site_streams import declare_site
 from landbridge.bus.streams import leaf_durable
-from landbridge_embedded.process import free_port
+from landbridge_embedded.ports import free_port
 from support.own_nats import SiteNats
 from support.proxy import Proxy
 from support.wait import wait_until

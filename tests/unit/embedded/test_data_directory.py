@@ -1,11 +1,14 @@
 """The data directory: private, held by one, readable state; and the choice of ports."""
 
+import asyncio
+import json
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 
-from landbridge_embedded import environments
+from landbridge_embedded import environments, port_claims
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.layout import AlreadyRunningError, DataDirectory, socket_path
 from landbridge_embedded.ports import pick_ports
@@ -63,6 +66,39 @@ def test_ports_are_remembered_while_they_are_free(tmp_path: Path) -> None:
         again = pick_ports(["a", "b"], fixed={}, memory=memory)
     assert again["a"] != first["a"]
     assert again["b"] == first["b"]
+
+
+async def test_what_another_instance_chose_is_not_chosen_before_it_is_bound_either(tmp_path: Path) -> None:
+    """Ports of a memory, as a copied data directory has it, and ports taken at random from what is left."""
+    memory = tmp_path / "ports.json"
+    asked = (
+        "import sys; from pathlib import Path; from landbridge_embedded.ports import pick_ports;"
+        "print(pick_ports(['a', 'b'], fixed={}, memory=Path(sys.argv[1]))['a'], flush=True); sys.stdin.read()"
+    )
+    other = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", asked, str(memory), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    taken = int(await other.stdout.readline())
+    copied = tmp_path / "copied.json"
+    copied.write_text(memory.read_text())
+    assert set(pick_ports(["a", "b"], fixed={}, memory=copied).values()).isdisjoint(read_ports(memory))
+
+    other.kill()
+    await other.wait()
+    assert pick_ports(["a"], fixed={}, memory=memory)["a"] == taken, "it ends with the process that chose it"
+
+
+def test_without_the_file_of_locks_ports_are_chosen_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(port_claims, "_locks", lambda: None)
+    assert pick_ports(["a"], fixed={}, memory=tmp_path / "ports.json")["a"] > 0
+
+
+def read_ports(memory: Path) -> set[int]:
+    return set(json.loads(memory.read_text()).values())
 
 
 def test_a_fixed_port_in_use_is_an_error_that_names_it(tmp_path: Path) -> None:
