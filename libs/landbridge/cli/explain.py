@@ -1,6 +1,6 @@
 """The tables of `explain` and `plan`: each environment with verdict, violated rules, score; then scores in detail."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from landbridge.cli import output
@@ -13,7 +13,7 @@ _ROUTES = {
     "drift": "the ranking changed since the previous attempt",
     "emergency-override": "a person forced it",
 }
-_NAMES_WIDTH, _SCORE_WIDTH = 32, 22  # columns of a terminal
+_SOURCES_FROM, _SOURCES_WIDTH, _GAP = 100, 24, 2  # columns of a terminal
 _NOWHERE = {
     "unplaceable": "no environment can run it as things stand",
     "not-now": "what is in the way may pass by itself",
@@ -195,7 +195,7 @@ def _waits(waiting: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _row(item: Mapping[str, Any]) -> list[Any]:
     score = item.get("score")
-    why = [*map(violated, item.get("violations") or ()), *_mending(item), *_alternatives(item)]
+    why = [*_broken(item.get("violations") or ()), *_mending(item), *_alternatives(item)]
     return [
         f"{item.get('environment')}{' *' if item.get('chosen') else ''}",
         item.get("contractVersion") or "",
@@ -203,6 +203,11 @@ def _row(item: Mapping[str, Any]) -> list[Any]:
         "" if score is None else f"{score:.3f}",
         "\n".join(why),
     ]
+
+
+def _broken(violations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line about each rule that is broken, so that one ends where the next begins also where lines fold."""
+    return [f"{'- ' if len(violations) > 1 else ''}{violated(each)}" for each in violations]
 
 
 def _alternatives(item: Mapping[str, Any]) -> list[str]:
@@ -241,19 +246,29 @@ def _scores(environments: Any) -> None:
     every = [item for item in environments if item.get("measurements")]
     if not every:
         return
-    # Programs get all; people as many as fit beside each other, best first.
-    room = max(1, (output.width() - _NAMES_WIDTH) // _SCORE_WIDTH) if output.terminal() else len(every)
-    ranked = every[:room]
+    ranked = every[: _fitting(every)] if output.terminal() else every
     print()
     columns = [
         Column("PREFERENCE"),
         Column("WEIGHT", right=True),
         *(Column(str(item["environment"]), right=True) for item in ranked),
-        Column("SOURCE", fold=True, wide=100),
+        Column("SOURCE", fold=True, wide=_SOURCES_FROM),
     ]
     output.table(columns, (_score_row(name, ranked) for name in _preferences(ranked)))
     if len(every) > len(ranked):
         print(f"… and {len(every) - len(ranked)} more; -o json has all")
+
+
+def _fitting(every: list[Mapping[str, Any]]) -> int:
+    """Return how many environments fit beside each other on the terminal with all of their scores, best first."""
+    names, room = _preferences(every), output.width()
+    room -= max(map(len, ("PREFERENCE", *names))) + len("WEIGHT") + 2 * _GAP
+    room -= _SOURCES_WIDTH + _GAP if output.width() >= _SOURCES_FROM else 0
+    for number, item in enumerate(every):
+        room -= max(map(len, (str(item["environment"]), *map(_measured, item["measurements"])))) + _GAP
+        if room + _GAP < 0:
+            return max(number, 1)
+    return len(every)
 
 
 def _preferences(ranked: list[Mapping[str, Any]]) -> list[str]:
@@ -281,6 +296,8 @@ def _measured(each: Mapping[str, Any]) -> str:
     if each.get("unknown") or each.get("value") is None:
         return f"unknown → {float(each.get('normalised') or 0):.2f}"
     value, unit = float(each["value"]), str(each.get("unit") or "")
+    if unit == "share of attempts":
+        value, unit = value * 100, "% of attempts"
     told = f"{value:.6f}".rstrip("0") if 0 < abs(value) < 0.001 else f"{value:.4g}"
     return f"{told} {unit} → {float(each.get('normalised') or 0):.2f}".replace("  ", " ")
 
@@ -299,4 +316,5 @@ def _nearest(miss: Mapping[str, Any] | None) -> None:
         told = f"would fit after one change: {changes[0]}"
     elif changes:
         told = f"would fit after {len(changes)} changes: {', and '.join(changes)}"
-    print(f"\nNearest: {miss.get('environment')}; {told}".rstrip("; "))
+    line = f"Nearest: {miss.get('environment')}; {told}".rstrip("; ")
+    print("", *(output.wrap(line, output.width()) if output.terminal() else [line]), sep="\n")

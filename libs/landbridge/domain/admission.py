@@ -338,9 +338,9 @@ class Admission:
             first, limit = next(iter(bucket.full.items()))
             if limit is None:
                 return queues.nobody("every verdict has run out; a new one is on its way")
-            amounts, others = plan.amounts[first], len({environment_of(place) for place in bucket.full}) - 1
+            amounts, (_, *others) = plan.amounts[first], dict.fromkeys(map(environment_of, bucket.full))
         else:
-            amounts, others, first = plan.common, 0, ""
+            amounts, others, first = plan.common, [], ""
         here = environment_of(first)
         if first and limit.scope is ScopeKind.ENVIRONMENT and self.limits.full(usage, here, amounts) is not None:
             return queues.at_capacity(limit, amounts, others, usage, self.limits)

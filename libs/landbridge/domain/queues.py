@@ -4,12 +4,12 @@ What stays within its queue's quota goes before what must borrow; then priority,
 queue says so; then weighted fair share between queues and between projects; then age.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from landbridge.domain.candidate import environment_of
 from landbridge.domain.catalogue import Reclaim
@@ -18,6 +18,9 @@ from landbridge.domain.ledger import Amounts, Charge, Limit, ScopeKind, Usage
 from landbridge.domain.limits import Limits
 from landbridge.domain.placement import Order
 from landbridge.domain.tickets import Ticket, Tickets
+
+# Of environments that are full, in words.
+MOST_NAMED: Final = 3
 
 _LEAST_WEIGHT = 1e-9
 _NO_AGEING = timedelta(0)
@@ -171,16 +174,18 @@ def share(usage: Usage, limits: Limits, scope: tuple[ScopeKind, str], weight: fl
 
 
 def paused(queue: str) -> Wait:
-    return Wait(WaitReason.QUEUE_PAUSED, f"queue {queue} is paused; resume it to go on")
+    told = f"queue {queue} is paused; landbridge queue resume {queue}, or take paused out of its document"
+    return Wait(WaitReason.QUEUE_PAUSED, told)
 
 
 def draining(queue: str) -> Wait:
-    told = f"queue {queue} is drained and takes nothing new; resume it, or move the operation to another queue"
+    told = f"queue {queue} is drained and takes nothing new; landbridge queue resume {queue}, or move to another queue"
     return Wait(WaitReason.QUEUE_DRAINING, told)
 
 
 def making_room(limit: Limit | None) -> Wait:
-    told = "room is made for the oldest of its kind: others were asked to leave and have not ended yet"
+    where = f" in {limit.name}" if limit is not None else ""
+    told = f"room is made{where} for the oldest of its kind: others were asked to leave and have not ended yet"
     return Wait(WaitReason.MAKING_ROOM, told, limit)
 
 
@@ -199,13 +204,15 @@ def refused(limit: Limit, amounts: Amounts, usage: Usage, limits: Limits) -> Wai
     return Wait(WaitReason.QUOTA, told, limit)
 
 
-def at_capacity(limit: Limit, amounts: Amounts, others: int, usage: Usage, limits: Limits) -> Wait:
-    """Tell what the best environment lacks, and how many `others` are full as well."""
+def at_capacity(limit: Limit, amounts: Amounts, others: Sequence[str], usage: Usage, limits: Limits) -> Wait:
+    """Tell what the best environment lacks, and which `others` are full as well."""
     most, held = limits.most(limit) or 0, limits.held(usage, limit)
     holds = f"{format_quantity(limit.resource, held)} of {format_quantity(limit.resource, most)} {limit.resource}"
     wanted = format_quantity(limit.resource, amounts.get(limit.resource, 0))
     told = f"{limit.name} holds {holds}, {wanted} more are needed"
-    return Wait(WaitReason.AT_CAPACITY, f"{told}; {others} others are full as well" if others else told, limit)
+    named = [*others[:MOST_NAMED], *([f"{len(others) - MOST_NAMED} more"] if len(others) > MOST_NAMED else [])]
+    full = f"{', '.join(named[:-1])} and {named[-1]} are" if len(named) > 1 else f"{named[0]} is" if named else ""
+    return Wait(WaitReason.AT_CAPACITY, f"{told}; {full} full as well" if full else told, limit)
 
 
 def reserved(limit: Limit) -> Wait:

@@ -190,8 +190,39 @@ def test_a_narrow_terminal_shows_it_whole(
     api["POST", "/v1/plan"] = (200, BAD)
     on_a_terminal(80)
     ran = run("plan", file)
-    assert all(len(line) <= 80 for line in ran.out.splitlines() if not line.startswith("Nearest"))
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
     assert "4 devices instead of 8" in " ".join(ran.out.split())
+
+
+SHARE = {"preference": "reliability", "unit": "share of attempts", "value": 0.005, "normalised": 0.38, "weight": 1.0}
+PRICE = {"preference": "transfer-time", "unit": "s", "value": 12.5, "normalised": 0.75, "weight": 1.0}
+
+
+@pytest.mark.parametrize(("width", "shown"), [(60, 1), (80, 2), (140, 3), (200, 5)])
+def test_scores_are_shown_whole_for_as_many_environments_as_fit(
+    api: FakeApi, run: Run, file: str, on_a_terminal: Callable[[int], None], width: int, shown: int
+) -> None:
+    names = [f"site-{number}" for number in range(5)]
+    sites = [{**ELIGIBLE, "environment": name, "measurements": [SHARE, PRICE]} for name in names]
+    api["POST", "/v1/plan"] = (200, {**GOOD, "environments": sites})
+    on_a_terminal(width)
+    ran = run("plan", file)
+    assert all(len(line) <= width for line in ran.out.splitlines())
+    [line] = [line for line in ran.out.splitlines() if line.startswith("reliability")]
+    assert line.count("0.5 % of attempts → 0.38") == shown
+    [line] = [line for line in ran.out.splitlines() if line.startswith("transfer-time")]
+    assert line.count("12.5 s → 0.75") == shown
+    assert ("more; -o json has all" in ran.out) is (shown < len(names))
+
+
+def test_each_broken_rule_begins_a_line_of_its_own(
+    api: FakeApi, run: Run, file: str, on_a_terminal: Callable[[int], None]
+) -> None:
+    second = {**HARDWARE, "constraint": "residency", "wanted": "jurisdictions EU", "found": "jurisdictions US"}
+    api["POST", "/v1/plan"] = (200, {**BAD, "environments": [{**MISSED, "violations": [HARDWARE, second]}]})
+    on_a_terminal(80)
+    told = run("plan", file).out.splitlines()
+    assert [line.split("- ")[1].split(":")[0] for line in told if " - " in line] == ["hardware", "residency"]
 
 
 # -- explain ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -181,6 +182,23 @@ def test_a_wait_names_the_limit_what_is_held_and_what_is_missing() -> None:
     wait = admission.buckets["k"].wait
     assert wait is not None
     assert wait.message == "x holds 5Gi of 8Gi memory, 5Gi more are needed"
+
+
+@pytest.mark.parametrize(("sites", "told"), [
+    ("x", "x holds 1 of 1 running, 1 more are needed"),
+    ("xy", "x holds 1 of 1 running, 1 more are needed; y is full as well"),
+    ("vwxy", "v holds 1 of 1 running, 1 more are needed; w, x and y are full as well"),
+    ("uvwxyz", "u holds 1 of 1 running, 1 more are needed; v, w, x and 2 more are full as well"),
+])  # fmt: skip
+def test_a_wait_names_the_environments_that_are_full_as_well(sites: str, told: str) -> None:
+    admission = an_admission(capacity={site: {"running": 1} for site in sites})
+    totals = {site: 1.0 - number / 10 for number, site in enumerate(sites)}
+    admission.set_plan("k", a_plan("default", environments=totals))
+    arrive(admission, "k", *(f"op{number}" for number in range(len(sites) + 1)))
+    assert len(admission.admit(NOW)) == len(sites)
+    wait = admission.buckets["k"].wait
+    assert wait is not None
+    assert wait.message == told
 
 
 def test_when_the_best_environment_is_full_the_next_one_is_an_overflow() -> None:

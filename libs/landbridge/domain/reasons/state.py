@@ -30,7 +30,7 @@ STATE: Final = (
         _NEVER,
         "an active contract version",
         "version <version> is <phase>, and no version is active",
-        "apply a new version of the contract of {environment}",
+        "register a new version of the contract of {environment}: landbridge env register FILE",
     ),
     Reason(
         "control",

@@ -49,13 +49,13 @@ NO_PLACES: Final = (
 TURNS: Final = (
     Told(
         WaitReason.QUEUE_PAUSED.value,
-        "queue <queue> is paused; resume it to go on",
-        "wait, or have the queue's spec.paused taken out",
+        "queue <queue> is paused; landbridge queue resume <queue>, or take paused out of its document",
+        "wait, or do what the text says; or landbridge queue move ID --to QUEUE",
     ),
     Told(
         WaitReason.QUEUE_DRAINING.value,
-        "queue <queue> is drained: it lets in only what it held before",
-        "use another queue, or wait until it is opened again",
+        "queue <queue> is drained and takes nothing new; landbridge queue resume <queue>, or move to another queue",
+        "landbridge queue move ID --to QUEUE, or wait until it is resumed",
     ),
     Told(
         WaitReason.CONCURRENCY.value,
@@ -74,7 +74,7 @@ TURNS: Final = (
     ),
     Told(
         WaitReason.AT_CAPACITY.value,
-        "<environment> holds <amount> of <amount> <resource>, <amount> more are needed[; <count> others are full as well]",
+        "<environment> holds <amount> of <amount> <resource>, <amount> more are needed[; <environments> are full as well]",
         "wait: it goes on as others end there; landbridge explain ID has the forecast",
     ),
     Told(
@@ -84,7 +84,7 @@ TURNS: Final = (
     ),
     Told(
         WaitReason.MAKING_ROOM.value,
-        "others were asked to leave, so that there is room for it",
+        "room is made in <environment> for the oldest of its kind: others were asked to leave and have not ended yet",
         "wait: they seal what they have and go",
     ),
     Told(
