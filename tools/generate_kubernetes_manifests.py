@@ -61,8 +61,6 @@ def chart() -> dict[str, str]:
         makes_namespaces=False,
         nats_ports=(),
         api_ports=(4,),
-        operators=tuple(_OPERATORS),
-        routes=tuple(_ROUTES),
     )
     by_file: dict[str, list[str]] = {}
     for item in installing.manifests(marked):
@@ -81,7 +79,12 @@ _BLOCKS = {
     r"values:\n *- '@work@'": "values: {{ toJson .Values.workNamespaces }}",
 }
 # Values by the operator whose rights they give.
-_OPERATORS = {"jobset": "jobset", "kubeflow-training": "kubeflowTraining", "kuberay": "kuberay"}
+_OPERATORS = {
+    "jobset": "jobset",
+    "kubeflow-trainer": "kubeflowTrainer",
+    "kubeflow-training": "kubeflowTraining",
+    "kuberay": "kuberay",
+}
 _ROUTES = {"Ingress": "ingress", "HTTPRoute": "httpRoute"}
 _FILES = {
     "ServiceAccount": "rbac",
@@ -100,24 +103,33 @@ _FILES = {
 
 def _template(item: dict[str, Any]) -> str:
     text = _yaml(item)
-    if item["kind"] == "Role":
-        text = _if_offered(text)
     if item["metadata"].get("namespace") == "@work@":
-        return _each(text)
+        return _each(text + _offered() if item["kind"] == "Role" else text)
     for pattern, place in _BLOCKS.items():
         text = re.sub(pattern, place, text)
     return _placed(text)
 
 
-def _if_offered(text: str) -> str:
-    """Give rights on operators' objects and on routes only where the values say that they are offered."""
-    offered = {f"operators.{value}": permissions.OPERATORS[name] for name, value in _OPERATORS.items()}
-    offered |= {f"routes.{value}": permissions.ROUTES[kind] for kind, value in _ROUTES.items()}
-    for value, lines in offered.items():
-        groups = "|".join({re.escape(line.api_group) for line in lines})
-        rule = rf"((?:  - apiGroups:\n      - (?:{groups})\n(?:    .*\n)+)+)"
-        text = re.sub(rule, f"{{{{- if .Values.{value} }}}}\n\\1{{{{- end }}}}\n", text)
-    return text
+def _offered() -> str:
+    """Return rights on routes and operators' objects, each given only where the values say that it is offered.
+
+    Two operators may have rights on the same kind, each with verbs of its own.
+    """
+    offered: dict[str, tuple[permissions.Permission, ...]] = {
+        f"routes.{value}": permissions.ROUTES[kind] for kind, value in _ROUTES.items()
+    }
+    offered |= {f"operators.{value}": permissions.OPERATORS[name] for name, value in _OPERATORS.items()}
+    return "".join(
+        f"{{{{- if .Values.{value} }}}}\n{''.join(map(_rule, lines))}{{{{- end }}}}\n"
+        for value, lines in offered.items()
+    )
+
+
+def _rule(line: permissions.Permission) -> str:
+    """Return a rule as it is written in a Role."""
+    fields = (("apiGroups", (line.api_group,)), ("resources", (line.resource,)), ("verbs", line.verbs))
+    listed = [f"{name}:\n" + "".join(f"      - {value}\n" for value in values) for name, values in fields]
+    return "  - " + "    ".join(listed)
 
 
 def _each(text: str) -> str:

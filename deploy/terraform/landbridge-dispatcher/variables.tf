@@ -61,6 +61,7 @@ variable "operators" {
   description = "Operators that gangs may run by: rights are given for these only. They have to stand in the bindings, too."
   type = object({
     jobset           = optional(bool, false)
+    kubeflowTrainer  = optional(bool, false)
     kubeflowTraining = optional(bool, false)
     kuberay          = optional(bool, false)
   })

@@ -1180,8 +1180,8 @@ class Simulation(Document):
 class FrameworkVia(Document):
     """The operator that runs the gangs of a framework."""
 
-    # The operator: jobset, kubeflow-training or kuberay; one of runtime.operators.
-    operator: Annotated[str, Field(pattern='^(jobset|kubeflow-training|kuberay)$', min_length=1)]
+    # The operator: jobset, kubeflow-trainer, kubeflow-training or kuberay; one of runtime.operators.
+    operator: Annotated[str, Field(pattern='^(jobset|kubeflow-trainer|kubeflow-training|kuberay)$', min_length=1)]
     # What runs them where the operator is absent. Not stated: they do not run.
     fallback: Annotated[str, Field(pattern='^(indexed-job)$')] = ""
 

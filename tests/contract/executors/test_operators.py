@@ -19,8 +19,13 @@ from landbridge_dispatch.executors.protocol import Burial, RefusalCode, RefusedE
 from support.kubernetes import FakeCluster, operators
 from support.wait import wait_until
 
-PLURALS = {"jobset": "jobsets", "kubeflow-training": "pytorchjobs", "kuberay": "rayjobs"}
-RANKED = ["jobset", "kubeflow-training"]
+PLURALS = {
+    "jobset": "jobsets",
+    "kubeflow-trainer": "trainjobs",
+    "kubeflow-training": "pytorchjobs",
+    "kuberay": "rayjobs",
+}
+RANKED = ["jobset", "kubeflow-trainer", "kubeflow-training"]
 ALL = [*RANKED, "kuberay"]
 
 
@@ -110,6 +115,27 @@ async def test_members_start_together_and_know_their_ranks(gangs: GangHarness, w
     await wait_until(lambda: gangs.object_of(work) is None, "the operator's object goes with the slot")
 
 
+@pytest.mark.parametrize("gangs", ["kubeflow-trainer"], indirect=True)
+async def test_members_of_a_train_job_are_told_what_torchrun_reads(
+    gangs: GangHarness, watcher_of_gangs: Watcher
+) -> None:
+    words = "import os; e = os.environ; print(e['PET_NODE_RANK'], e['RANK'], 'of', e['PET_NNODES'], flush=True)"
+    work = a_work([gangs.command(Behaviour())[0], "-S", "-c", words], **gangs.spec)
+    await run(gangs.executor, work)
+
+    await watcher_of_gangs.end(work.key, timeout_s=90)
+
+    texts = sorted(gangs.cluster.server.logs.texts.values())
+    assert texts == [f"{rank} {rank} of 3\n" for rank in range(3)]
+    runtime = gangs.cluster.get("trainingruntimes", names.name_of(work.key), namespace=NAMESPACE)
+    assert runtime is not None
+    await gangs.executor.settle([(work.key, 1)])
+    await gangs.executor.remove([work.key])
+    await wait_until(
+        lambda: not gangs.cluster.all_of("trainingruntimes", namespace=NAMESPACE), "its runtime goes with the slot"
+    )
+
+
 @pytest.mark.parametrize("gangs", RANKED, indirect=True)
 async def test_a_member_that_fails_ends_all_and_tells_how(gangs: GangHarness, watcher_of_gangs: Watcher) -> None:
     words = "import os, sys, time; time.sleep(1) if os.environ['RANK'] == '1' else time.sleep(60); sys.exit(5)"
@@ -157,7 +183,8 @@ async def test_a_stop_ends_all_and_nothing_is_made_anew(gangs: GangHarness, watc
     assert made["spec"].get("runPolicy", made["spec"])["suspend"] is True
 
 
-@pytest.mark.parametrize(("gangs", "others"), [("jobset", ["second", "nobodys"]), ("kubeflow-training", ["nobodys"])],
+@pytest.mark.parametrize(("gangs", "others"), [("jobset", ["second", "nobodys"]),
+                         ("kubeflow-trainer", ["second", "nobodys"]), ("kubeflow-training", ["nobodys"])],
                          indirect=["gangs"])  # fmt: skip
 async def test_a_second_pod_of_a_rank_and_one_of_nobody_start_nothing(
     gangs: GangHarness, watcher_of_gangs: Watcher, others: list[str]
@@ -211,8 +238,7 @@ async def test_whoever_comes_next_finds_it_running_and_its_end(gangs: GangHarnes
     assert len(gangs.node.started) == 3
 
 
-QUEUED = [("jobset", {"localQueue": "landbridge"}), ("kubeflow-training", {"localQueue": "landbridge"}),
-          ("kuberay", {"localQueue": "landbridge"})]  # fmt: skip
+QUEUED = [(operator, {"localQueue": "landbridge"}) for operator in ALL]
 
 
 @pytest.mark.parametrize("gangs", QUEUED, indirect=True)

@@ -90,7 +90,7 @@ class Controllers:
         if self.deployments:
             found["apps", "deployments"] = partial(deployments.sync, self.api)
             found["apps", "replicasets"] = partial(deployments.sync_replicas, self.api)
-        for kind in (operators.JOBSETS, operators.PYTORCHJOBS, operators.RAYJOBS, operators.RAYCLUSTERS):
+        for kind in operators.KINDS:
             found[kind] = partial(operators.sync, self.api)
         return found
 

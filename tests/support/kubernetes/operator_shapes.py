@@ -13,6 +13,7 @@ import kubernetes_validate
 Object = Mapping[str, Any]
 POD_VERSION: Final = "1.36"
 NAME_MAX: Final = 63
+TRAINER_STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 RAYJOB_NAME_MAX: Final = 47
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
@@ -66,6 +67,36 @@ def _jobset(name: str, spec: Object) -> Iterator[str]:
         longest = f"{name}-{group['name']}-{group.get('replicas', 1) - 1}-{last}-abcde"
         if len(longest) > NAME_MAX:
             yield f"{path}.name: pods would have names of more than {NAME_MAX} characters: {longest}"
+
+
+def _trainjob(name: str, spec: Object) -> Iterator[str]:
+    allowed = "initializer trainer runtimePatches suspend activeDeadlineSeconds managedBy"
+    yield from _fields(spec, "spec", allowed, "runtimeRef")
+    yield from _fields(spec.get("runtimeRef") or {}, "spec.runtimeRef", "apiGroup kind", "name")
+    if (spec.get("runtimeRef") or {}).get("kind") not in ("TrainingRuntime", "ClusterTrainingRuntime"):
+        yield "spec.runtimeRef.kind: unsupported runtime"
+    yield from _fields(
+        spec.get("trainer") or {}, "spec.trainer", "image command args env numNodes resourcesPerNode numProcPerNode"
+    )
+
+
+def _trainingruntime(name: str, spec: Object) -> Iterator[str]:
+    yield from _fields(spec, "spec", "mlPolicy podGroupPolicy template")
+    policy = spec.get("mlPolicy") or {}
+    yield from _fields(policy, "spec.mlPolicy", "numNodes torch flux mpi jax xgboost")
+    if len(policy.keys() - {"numNodes"}) > 1:
+        yield "spec.mlPolicy: only one of the policies can be configured"
+    template = spec.get("template") or {}
+    yield from _fields(template, "spec.template", "metadata spec")
+    yield from (problem.replace("spec.", "spec.template.spec.", 1) for problem in _jobset(name, template["spec"]))
+    for at, group in enumerate(template["spec"]["replicatedJobs"]):
+        path = f"spec.template.spec.replicatedJobs[{at}]"
+        step = (group["template"].get("metadata", {}).get("labels") or {}).get(TRAINER_STEP)
+        containers = {one["name"] for one in group["template"]["spec"]["template"]["spec"]["containers"]}
+        if step is not None and group.get("replicas") != 1:
+            yield f"{path}.replicas: always must be 1"
+        if step == "trainer" and "node" not in containers:
+            yield f"{path}.template.spec.template.spec.containers: must contain the required container: node"
 
 
 def _pytorchjob(name: str, spec: Object) -> Iterator[str]:
@@ -145,6 +176,8 @@ def _httproute(name: str, spec: Object) -> Iterator[str]:
 _SHAPES: Final = {
     "HTTPRoute": _httproute,
     "JobSet": _jobset,
+    "TrainJob": _trainjob,
+    "TrainingRuntime": _trainingruntime,
     "PyTorchJob": _pytorchjob,
     "RayJob": _rayjob,
     "RayCluster": _raycluster,

@@ -1,4 +1,4 @@
-"""Small stand-ins of JobSet's, the training operator's and KubeRay's controllers: what they make and tell.
+"""Small stand-ins of JobSet's, Trainer's, the training operator's and KubeRay's controllers: what they make and tell.
 
 Only what work runs into: objects and labels by their published names, suspension, one failure ends all, no restarts.
 """
@@ -13,6 +13,7 @@ from support.kubernetes.kubelet import condition, record_event
 from support.kubernetes.store import Key
 
 JOBSETS, PYTORCHJOBS = ("jobset.x-k8s.io", "jobsets"), ("kubeflow.org", "pytorchjobs")
+TRAINJOBS, RUNTIMES = ("trainer.kubeflow.org", "trainjobs"), ("trainer.kubeflow.org", "trainingruntimes")
 RAYJOBS, RAYCLUSTERS = ("ray.io", "rayjobs"), ("ray.io", "rayclusters")
 ENTRYPOINT, EXIT_CODE = "tests/entrypoint", "tests/exit-code"
 """What the node is to run beside a head's own program, and how that ended."""
@@ -21,6 +22,11 @@ TERMINAL = ("Succeeded", "Failed")
 _KINDS = {
     "jobset": (("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),),
     "kubeflow-training": (("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),),
+    "kubeflow-trainer": (
+        ("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"),
+        ("trainer.kubeflow.org", "v1alpha1", "trainingruntimes", "TrainingRuntime"),
+        ("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),
+    ),
     "gateway-api": (("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute"),),
     "kuberay": (("ray.io", "v1", "rayjobs", "RayJob"), ("ray.io", "v1", "rayclusters", "RayCluster")),
 }
@@ -50,9 +56,7 @@ def sync(api: Api, key: Key) -> float | None:
         return None
     item.setdefault("status", {})
     try:
-        return {JOBSETS: _jobset, PYTORCHJOBS: _pytorchjob, RAYJOBS: _rayjob, RAYCLUSTERS: _raycluster}[key[0]](
-            api, key, item
-        )
+        return _SYNCS[key[0]](api, key, item)
     except ApiError as error:
         record_event(api, item, "Warning", "FailedCreate", f"Error creating: {error.message}")
         return RETRY_S
@@ -116,6 +120,67 @@ def _child(item: Object, group: Object, name: str, index: int) -> Object:
         },
         "spec": spec,
     }  # fmt: skip
+
+
+# -- Trainer -------------------------------------------------------------------------------------------------------
+
+
+def _trainjob(api: Api, key: Key, item: Object) -> float | None:
+    """Its JobSet is the runtime's template as it is, with the variables of `torchrun`; it tells what that tells."""
+    meta, spec, status = item["metadata"], item["spec"], item["status"]
+    if _has(status, "Complete") or _has(status, "Failed"):
+        return None
+    suspended = spec.get("suspend", False)
+    runtime = api.store.get((RUNTIMES, meta["namespace"], spec["runtimeRef"]["name"]))
+    if runtime is None:
+        record_event(api, item, "Warning", "TrainJobResourcesCreationFailed", "TrainingRuntime is not found")
+        return RETRY_S
+    place = (JOBSETS, meta["namespace"], meta["name"])
+    made = api.store.get(place)
+    if made is None:
+        _create(api, "jobset.x-k8s.io", "v1alpha2", "jobsets", _set_of(item, runtime))
+    elif made["spec"].get("suspend", False) is not suspended:
+        made["spec"]["suspend"] = suspended
+        api.store.put(place, made)
+    if suspended:
+        _tell(status, "Suspended", "Suspended", "TrainJob is suspended")
+    elif _has(status, "Suspended"):
+        _tell(status, "Suspended", "Resumed", "TrainJob is resumed", holds=False)
+    for theirs, ours in (("Completed", "Complete"), ("Failed", "Failed")):
+        if made is not None and _has(made.get("status") or {}, theirs):
+            _tell(status, ours, "AllJobsCompleted" if ours == "Complete" else "FailedJobs", f"jobset: {theirs}")
+    api.store.put(key, item)
+    return None
+
+
+def _set_of(item: Object, runtime: Object) -> Object:
+    meta, template = item["metadata"], copy.deepcopy(runtime["spec"]["template"])
+    for group in template["spec"]["replicatedJobs"]:
+        if group["template"]["metadata"]["labels"].get("trainer.kubeflow.org/trainjob-ancestor-step") == "trainer":
+            _told_to_torchrun(item, group)
+    return {
+        "metadata": {
+            "name": meta["name"], "namespace": meta["namespace"],
+            "labels": template.get("metadata", {}).get("labels") or {}, "ownerReferences": [_owner(item)],
+        },
+        "spec": {**template["spec"], "suspend": item["spec"].get("suspend", False)},
+    }  # fmt: skip
+
+
+def _told_to_torchrun(item: Object, group: Object) -> None:
+    name, count, job = item["metadata"]["name"], item["spec"]["trainer"]["numNodes"], group["template"]["spec"]
+    job["parallelism"] = job["completions"] = count
+    [container] = [one for one in job["template"]["spec"]["containers"] if one["name"] == "node"]
+    index = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    container["env"] = [
+        *container.get("env", ()),
+        {"name": "PET_NNODES", "value": str(count)},
+        {"name": "PET_NPROC_PER_NODE", "value": "1"},
+        {"name": "PET_NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": index}}},
+        {"name": "PET_MASTER_ADDR", "value": f"{name}-node-0-0.{name}"},
+        {"name": "PET_MASTER_PORT", "value": "29400"},
+    ]
+    container["ports"] = [*container.get("ports", ()), {"containerPort": 29400}]
 
 
 # -- training operator ---------------------------------------------------------------------------------------------
@@ -266,6 +331,17 @@ def _node(cluster: Object, kind: str, group: Object, name: str) -> Object:
 
 def _is_head(pod: Object) -> bool:
     return bool(pod["metadata"]["labels"].get("ray.io/node-type") == "head")
+
+
+_SYNCS = {
+    JOBSETS: _jobset,
+    TRAINJOBS: _trainjob,
+    PYTORCHJOBS: _pytorchjob,
+    RAYJOBS: _rayjob,
+    RAYCLUSTERS: _raycluster,
+}
+KINDS = tuple(_SYNCS)
+"""What is brought forward here."""
 
 
 # -- what all have in common ---------------------------------------------------------------------------------------

@@ -154,6 +154,7 @@ _FIXED: dict[tuple[str, str], tuple[str, ...]] = {
     ("resource.k8s.io", "resourceclaimtemplates"): ("spec", "metadata"),
     ("storage.k8s.io", "storageclasses"): (),
     ("jobset.x-k8s.io", "jobsets"): ("replicatedJobs", "network", "successPolicy", "failurePolicy"),
+    ("trainer.kubeflow.org", "trainjobs"): ("runtimeRef", "trainer", "initializer", "managedBy"),
     ("ray.io", "rayjobs"): ("rayClusterSpec", "entrypoint", "submissionMode"),
 }
 
@@ -207,6 +208,8 @@ _CHECKS: dict[tuple[str, str], Callable[[Object, Causes], None]] = {
     ("batch", "jobs"): _job,
     ("apps", "deployments"): _deployment,
     ("jobset.x-k8s.io", "jobsets"): _of_operator("JobSet"),
+    ("trainer.kubeflow.org", "trainjobs"): _of_operator("TrainJob"),
+    ("trainer.kubeflow.org", "trainingruntimes"): _of_operator("TrainingRuntime"),
     ("kubeflow.org", "pytorchjobs"): _of_operator("PyTorchJob"),
     ("ray.io", "rayjobs"): _of_operator("RayJob"),
     ("gateway.networking.k8s.io", "httproutes"): _of_operator("HTTPRoute"),

@@ -28,7 +28,7 @@ OPERATORS: Final = {
     "queues.scheduling.volcano.sh": "volcano",
 }
 OPERATOR_GROUPS: Final = frozenset(kind.partition(".")[2] for kind in OPERATORS)
-GANG_OPERATORS: Final = ("jobset", "kubeflow-training")
+GANG_OPERATORS: Final = ("jobset", "kubeflow-trainer", "kubeflow-training")
 _PROVIDERS: Final = {"aws": "aws", "gce": "gcp", "azure": "azure", "openstack": "openstack", "vsphere": "vsphere"}
 
 

@@ -10,7 +10,7 @@ from landbridge_dispatch.executors.kubernetes import manifests, names, records
 from landbridge_dispatch.executors.kubernetes.objects import owned
 from landbridge_dispatch.executors.kubernetes.operators import told
 from landbridge_dispatch.executors.kubernetes.operators.choosing import operator_for
-from landbridge_dispatch.executors.kubernetes.operators.kinds import KINDS, MADE
+from landbridge_dispatch.executors.kubernetes.operators.kinds import MADE, needed_by
 from landbridge_dispatch.executors.kubernetes.operators.lineage import Lineage
 from landbridge_dispatch.executors.kubernetes.operators.told import State
 from landbridge_dispatch.executors.kubernetes.permissions import OPERATORS
@@ -31,13 +31,22 @@ FULL: dict[str, Any] = {
 
 
 def made(operator: str, *, replicas: int = 4, bindings: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """The operator's object."""
+    return all_made(operator, replicas=replicas, bindings=bindings, **spec)[-1]
+
+
+def all_made(
+    operator: str, *, replicas: int = 4, bindings: dict[str, Any] | None = None, **spec: Any
+) -> list[dict[str, Any]]:
+    """What is made for a gang of an operator's own kinds."""
     site = some_bindings(operators=[operator], **(bindings or {}))
     work = some_work(type="distributed-job", replicas=replicas, **{**FULL, **spec})
     job = manifests.job(site, work, resolve(site, work), "v1", operator)
     job["metadata"]["uid"] = "job-uid"
     made_beside = records.read(job, names.PARTS, list[dict[str, Any]])
     assert made_beside
-    return owned(made_beside[-1], job)
+    served = {kind.kind for kind in needed_by(operator)}
+    return [owned(part, job) for part in made_beside if part["kind"] in served]
 
 
 def pods_of(item: dict[str, Any]) -> list[dict[str, Any]]:
@@ -52,9 +61,12 @@ def pods_of(item: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("bindings", [{}, {"wrapper": WRAPPER}, {"localQueue": "landbridge"}])
 @pytest.mark.parametrize("replicas", [1, 2, 1000])
 def test_what_is_made_has_the_published_shape(operator: str, bindings: dict[str, Any], replicas: int) -> None:
-    item = made(operator, replicas=replicas, bindings=bindings)
-    assert operator_shapes.problems(item["kind"], item) == []
-    for pod in pods_of(item):
+    items = all_made(operator, replicas=replicas, bindings=bindings)
+    assert items[-1]["kind"] == MADE[operator].kind
+    assert [problem for item in items for problem in operator_shapes.problems(item["kind"], item)] == []
+    pods = [pod for item in items for pod in pods_of(item)]
+    assert pods
+    for pod in pods:
         assert pod_security.violations(pod, "restricted") == []
 
 
@@ -76,7 +88,7 @@ def test_a_bound_queue_holds_it_until_it_is_let_start(operator: str) -> None:
 @pytest.mark.parametrize("operator", MADE)
 def test_rights_are_those_for_what_is_followed(operator: str) -> None:
     listed = {(line.api_group, line.resource) for line in OPERATORS[operator]}
-    assert listed == {(kind.group, kind.plural) for kind in KINDS.values() if kind.operator == operator}
+    assert listed == {(kind.group, kind.plural) for kind in needed_by(operator)}
     assert not {verb for line in OPERATORS[operator] for verb in line.verbs} & {"delete", "deletecollection", "update"}
 
 
@@ -85,6 +97,32 @@ def test_the_slots_job_never_runs_a_pod_of_its_own() -> None:
     job = manifests.job(site, work, resolve(site, work), "v1", "jobset")
     assert job["spec"]["suspend"] is True
     assert "landbridge.invalid" in job["spec"]["template"]["spec"]["containers"][0]["image"]
+
+
+def test_a_train_job_takes_its_pods_from_a_runtime_of_its_own_which_is_made_before_it() -> None:
+    runtime, train_job = all_made("kubeflow-trainer", replicas=3)
+    assert train_job["spec"]["runtimeRef"] == {
+        "apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": runtime["metadata"]["name"],
+    }  # fmt: skip
+    assert runtime["metadata"]["namespace"] == train_job["metadata"]["namespace"]
+    assert runtime["metadata"]["ownerReferences"] == train_job["metadata"]["ownerReferences"]
+    template = runtime["spec"]["template"]
+    [group] = template["spec"]["replicatedJobs"]
+    assert group["template"]["metadata"]["labels"]["trainer.kubeflow.org/trainjob-ancestor-step"] == "trainer"
+    assert (group["template"]["spec"]["completions"], group["template"]["spec"]["backoffLimit"]) == (3, 0)
+    # Whoever follows a slot finds the set, its Job and the pods by these.
+    slot = train_job["metadata"]["labels"][names.SLOT]
+    assert {found[names.SLOT] for found in labels_in(runtime)} == {slot}
+    assert len(labels_in(runtime)) == 4
+
+
+def labels_in(item: Any) -> list[dict[str, str]]:
+    if isinstance(item, list):
+        return [found for value in item for found in labels_in(value)]
+    if not isinstance(item, dict):
+        return []
+    own = [item["metadata"]["labels"]] if "labels" in item.get("metadata", {}) else []
+    return own + [found for value in item.values() for found in labels_in(value)]
 
 
 def test_a_ray_job_is_the_wrapper_with_the_command_and_workers_have_no_token() -> None:
@@ -164,6 +202,10 @@ def ray(deployment: str, job: str = "") -> dict[str, Any]:
         (with_conditions("JobSet", Suspended="False"), State.WAITS),
         (with_conditions("JobSet", Completed="True"), State.SUCCEEDED),
         (with_conditions("JobSet", Failed="True", Suspended="False"), State.FAILED),
+        (with_conditions("TrainJob", Suspended="True"), State.SUSPENDED),
+        (with_conditions("TrainJob", Suspended="False"), State.WAITS),
+        (with_conditions("TrainJob", Complete="True"), State.SUCCEEDED),
+        (with_conditions("TrainJob", Failed="True", Suspended="False"), State.FAILED),
         (with_conditions("PyTorchJob", Created="True"), State.WAITS),
         (with_conditions("PyTorchJob", Created="True", Running="True"), State.RUNS),
         (with_conditions("PyTorchJob", Running="False", Succeeded="True"), State.SUCCEEDED),

@@ -10,7 +10,7 @@ from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.objects import Object, labels_of, part
 from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
-from landbridge_dispatch.executors.kubernetes.operators.members import gang_object
+from landbridge_dispatch.executors.kubernetes.operators.members import gang_objects
 from landbridge_dispatch.executors.kubernetes.pods import DEVICES, pod_spec, port_name
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved
 from landbridge_dispatch.executors.kubernetes.routes import endpoint_of, route_of
@@ -108,7 +108,7 @@ def parts(bindings: Bindings, work: Work, found: Resolved, version: str, operato
             made.append(way)
         made.append(_deployment(bindings, work, found))
     if operator:
-        made.append(gang_object(operator, bindings, work, found, ranks_of(work)))
+        made += gang_objects(operator, bindings, work, found, ranks_of(work))
     return made
 
 

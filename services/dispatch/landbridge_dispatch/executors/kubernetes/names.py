@@ -36,8 +36,9 @@ QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 RANK: Final = "batch.kubernetes.io/job-completion-index"
 
 CONTAINER: Final = "work"
-CONTAINERS: Final = frozenset({CONTAINER, "pytorch"})
-"""Names of a workload's container; one operator wants its own."""
+TRAINER_CONTAINER: Final = "node"
+CONTAINERS: Final = frozenset({CONTAINER, "pytorch", TRAINER_CONTAINER})
+"""Names of a workload's container; some operators want their own."""
 REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
 SHELL_CONTAINER: Final = "shell"

@@ -5,17 +5,17 @@ from typing import Any, Final
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
 from landbridge_dispatch.executors.kubernetes.objects import owned
-from landbridge_dispatch.executors.kubernetes.operators.kinds import HTTPROUTE, KINDS, MADE
+from landbridge_dispatch.executors.kubernetes.operators.kinds import HTTPROUTE, KINDS, MADE, TRAININGRUNTIME
 
 _PLURALS: Final = {
     "Service": "services",
     "Deployment": "deployments",
     "Ingress": "ingresses",
-    HTTPROUTE.kind: HTTPROUTE.plural,
+    **{kind.kind: kind.plural for kind in (HTTPROUTE, TRAININGRUNTIME)},
     "ResourceClaimTemplate": "resourceclaimtemplates",
     **{name: kind.plural for name, kind in KINDS.items()},
 }
-CREATED_ONCE: Final = frozenset({"ResourceClaimTemplate", *(kind.kind for kind in MADE.values())})
+CREATED_ONCE: Final = frozenset({"ResourceClaimTemplate", TRAININGRUNTIME.kind, *(kind.kind for kind in MADE.values())})
 """Kinds whose spec is never changed: created, and left alone where they are there."""
 
 

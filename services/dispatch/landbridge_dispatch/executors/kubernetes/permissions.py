@@ -64,6 +64,18 @@ _FOLLOWED: Final = ("get", "list", "watch", "create", "patch")
 OPERATORS: Final = {
     "jobset": (Permission("jobset.x-k8s.io", "jobsets", _FOLLOWED, _GANGS),),
     "kubeflow-training": (Permission("kubeflow.org", "pytorchjobs", _FOLLOWED, _GANGS),),
+    "kubeflow-trainer": (
+        Permission("trainer.kubeflow.org", "trainjobs", _FOLLOWED, _GANGS),
+        Permission(
+            "trainer.kubeflow.org", "trainingruntimes", ("get", "create"), "what a TrainJob takes its pods from"
+        ),
+        Permission(
+            "jobset.x-k8s.io",
+            "jobsets",
+            ("get", "list", "watch"),
+            "who made the Jobs of a TrainJob: they are its set's",
+        ),
+    ),
     "kuberay": (
         Permission("ray.io", "rayjobs", _FOLLOWED, _GANGS),
         Permission(

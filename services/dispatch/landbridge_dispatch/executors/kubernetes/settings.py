@@ -27,7 +27,7 @@ import msgspec
 from landbridge.domain import units
 
 AUDIENCE = "landbridge-keeper"
-OPERATORS = frozenset({"jobset", "kubeflow-training", "kuberay"})
+OPERATORS = frozenset({"jobset", "kubeflow-trainer", "kubeflow-training", "kuberay"})
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 _DIGEST = re.compile(r".+@sha256:[0-9a-f]{64}")
@@ -188,7 +188,7 @@ class KubernetesSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     route: Route | None = None
     """Absent: services are reached within the cluster only."""
     operators: tuple[str, ...] = ()
-    """Which operators the dispatcher has rights for: jobset, kubeflow-training, kuberay."""
+    """Which operators the dispatcher has rights for: jobset, kubeflow-trainer, kubeflow-training, kuberay."""
     node_selector: Mapping[str, str] = {}
     """Of all work, such as the nodes of one jurisdiction."""
     tolerations: tuple[Toleration, ...] = ()

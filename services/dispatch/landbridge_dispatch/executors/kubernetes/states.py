@@ -191,7 +191,8 @@ ROWS: Final = (
         reason="image-pull-failed", patience=Patience.SHORT, text="the image cannot be pulled"),
     Row("configuration", "container `CreateContainerConfigError`", _waiting("CreateContainerConfigError"), N_,
         reason="secret-unavailable", patience=Patience.SHORT, text="a Secret or ConfigMap is missing, or a key of it"),
-    Row("operator-failed", "the operator says that the gang has failed (JobSet or PyTorchJob condition `Failed`, RayJob"
+    Row("operator-failed", "the operator says that the gang has failed (condition `Failed` of a JobSet, TrainJob or"
+        " PyTorchJob, RayJob"
         " `Failed` or `ValidationFailed`), and no member has taken the slot",
         lambda seen: not seen.claimed and _operator(State.FAILED)(seen), N_, reason="failed-to-start",
         patience=Patience.SHORT, text="the operator failed before it had started"),

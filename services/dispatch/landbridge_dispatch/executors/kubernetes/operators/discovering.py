@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError
-from landbridge_dispatch.executors.kubernetes.operators.kinds import Kind, kinds_of
+from landbridge_dispatch.executors.kubernetes.operators.kinds import Kind, needed_by
 
 
 async def found_operators(api: Api, wanted: Iterable[str]) -> frozenset[str]:
     """Return those of the wanted operators all of whose kinds are served. Raises ApiError."""
-    return frozenset([name for name in wanted if all([await is_served(api, kind) for kind in kinds_of(name)])])
+    return frozenset([name for name in wanted if all([await is_served(api, kind) for kind in needed_by(name)])])
 
 
 async def is_served(api: Api, kind: Kind) -> bool:

@@ -12,7 +12,14 @@ from landbridge_dispatch.executors.bindings import Bindings
 from landbridge_dispatch.executors.kubernetes import names
 from landbridge_dispatch.executors.kubernetes import variables as told
 from landbridge_dispatch.executors.kubernetes.objects import Object, labels_of, part
-from landbridge_dispatch.executors.kubernetes.operators.kinds import JOBSET, PYTORCHJOB, RAYJOB, Kind
+from landbridge_dispatch.executors.kubernetes.operators.kinds import (
+    JOBSET,
+    PYTORCHJOB,
+    RAYJOB,
+    TRAININGRUNTIME,
+    TRAINJOB,
+    Kind,
+)
 from landbridge_dispatch.executors.kubernetes.pods import pod_spec
 from landbridge_dispatch.executors.kubernetes.resolution import Resolved
 from landbridge_dispatch.executors.kubernetes.variables import Gang
@@ -21,13 +28,21 @@ from landbridge_dispatch.executors.protocol import Work
 MEMBERS: Final = "members"
 PYTORCH: Final = "pytorch"
 """The name by which the training operator finds the container that it gives ranks to."""
+TRAINER_NODE: Final = names.TRAINER_CONTAINER
+TRAINER_STEP: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 CONTAINER_OUTPUT: Final = "/proc/1/fd/1"
 """Where a Ray job, which runs beside the container's own program, writes for it to be the container's log."""
 _KEEPERS_OWN: Final = frozenset({"wrapper", "keeper", "identity", "tools"})
 
 
-def gang_object(operator: str, bindings: Bindings, work: Work, found: Resolved, ranks: int) -> Object:
-    """Return the operator's object for a gang, still without its owner; Kueue lets it start where a queue is bound."""
+def gang_objects(operator: str, bindings: Bindings, work: Work, found: Resolved, ranks: int) -> list[Object]:
+    """Return what is made for a gang, still without its owner: the operator's object last, after what it refers to."""
+    before = [_runtime(bindings, work, found, ranks)] if operator == TRAINJOB.operator else []
+    return [*before, _gang_object(operator, bindings, work, found, ranks)]
+
+
+def _gang_object(operator: str, bindings: Bindings, work: Work, found: Resolved, ranks: int) -> Object:
+    """Return the operator's object; Kueue lets it start where a queue is bound."""
     kind, spec = _MAKERS[operator](bindings, work, found, ranks)
     made = part(kind.api_version, kind.kind, bindings, work, found, spec)
     if queue := bindings.kubernetes.local_queue:
@@ -41,8 +56,15 @@ def gang_object(operator: str, bindings: Bindings, work: Work, found: Resolved, 
 
 def _jobset(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> tuple[Kind, Object]:
     """Put one Indexed Job within; its pods are named after the set, and found in a Service that the operator makes."""
+    return JOBSET, {"suspend": False, **_set_of(bindings, work, found, ranks, MEMBERS, names.CONTAINER)}
+
+
+def _set_of(
+    bindings: Bindings, work: Work, found: Resolved, ranks: int, group: str, container: str, **marks: str
+) -> Object:
+    """Return the spec of a JobSet with one group of members. `marks`: labels of its Job."""
     name = names.name_of(work.key)
-    gang = Gang(ranks=ranks, master=f"{name}-{MEMBERS}-0-0.{name}")
+    gang = Gang(ranks=ranks, container=container, master=f"{name}-{group}-0-0.{name}")
     labels = labels_of(bindings, work)
     job = {
         "backoffLimit": 0,
@@ -52,14 +74,33 @@ def _jobset(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> tupl
         "completionMode": "Indexed",
         "template": {"metadata": {"labels": labels}, "spec": pod_spec(bindings, work, found, gang)},
     }
-    members = {"name": MEMBERS, "replicas": 1, "template": {"metadata": {"labels": labels}, "spec": job}}
-    return JOBSET, {
-        "suspend": False,
+    members = {"name": group, "replicas": 1, "template": {"metadata": {"labels": labels | marks}, "spec": job}}
+    return {
         "network": {"enableDNSHostnames": True, "subdomain": name, "publishNotReadyAddresses": True},
         "failurePolicy": {"maxRestarts": 0},
         "successPolicy": {"operator": "All"},
         "replicatedJobs": [members],
     }
+
+
+def _runtime(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> Object:
+    """Return what a TrainJob takes its JobSet from, as it is: made for this one, since it says what runs.
+
+    The names are those by which Trainer finds where to put the variables of `torchrun`.
+    """
+    marks = {TRAINER_STEP: "trainer"}
+    template = {
+        "metadata": {"labels": labels_of(bindings, work)},
+        "spec": _set_of(bindings, work, found, ranks, TRAINER_NODE, TRAINER_NODE, **marks),
+    }
+    spec = {"mlPolicy": {"numNodes": ranks, "torch": {}}, "template": template}
+    return part(TRAININGRUNTIME.api_version, TRAININGRUNTIME.kind, bindings, work, found, spec)
+
+
+def _trainjob(_bindings: Bindings, work: Work, _found: Resolved, ranks: int) -> tuple[Kind, Object]:
+    """Refer to the runtime that was made for it; everything else stands there."""
+    runtime = {"apiGroup": TRAININGRUNTIME.group, "kind": TRAININGRUNTIME.kind, "name": names.name_of(work.key)}
+    return TRAINJOB, {"suspend": False, "runtimeRef": runtime, "trainer": {"numNodes": ranks}}
 
 
 def _pytorchjob(bindings: Bindings, work: Work, found: Resolved, ranks: int) -> tuple[Kind, Object]:
@@ -148,5 +189,6 @@ def _worker(head: Mapping[str, Any]) -> Object:
 _MAKERS: Final[Mapping[str, Callable[[Bindings, Work, Resolved, int], tuple[Kind, Object]]]] = {
     "jobset": _jobset,
     "kubeflow-training": _pytorchjob,
+    "kubeflow-trainer": _trainjob,
     "kuberay": _rayjob,
 }

@@ -39,6 +39,11 @@ _BY_CONDITION: Final = {
         ("Failed", State.FAILED),
         ("Suspended", State.SUSPENDED),
     ),
+    "TrainJob": (
+        ("Complete", State.SUCCEEDED),
+        ("Failed", State.FAILED),
+        ("Suspended", State.SUSPENDED),
+    ),
     "PyTorchJob": (
         ("Succeeded", State.SUCCEEDED),
         ("Failed", State.FAILED),
