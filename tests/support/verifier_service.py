@@ -45,9 +45,9 @@ spec:
 """
 
 
-def contract(name: str = "onprem-a", version: int = 1, cpu: int = 8) -> bytes:
+def contract(name: str = "onprem-a", version: int = 1, cpu: int = 8, *, overlap: str = "") -> bytes:
     text = CONTRACT.replace("NAME", name).replace("VERSION", str(version)).replace("CPU", str(cpu))
-    return text.encode()
+    return (text + (f"  rollout: {{overlap: {overlap}}}\n" if overlap else "")).encode()
 
 
 def settings_of(secured: SecuredNats, dsn: str, **more: Any) -> VerifierSettings:

@@ -87,10 +87,14 @@ ACTIVE = "active"
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSet:
-    """All evidence of an environment, for the contract version that was probed."""
+    """All evidence of an environment, for the contract version that was probed.
+
+    `previous` is the same for the version before, as long as both are active.
+    """
 
     contract_version: int = 0
     states: Mapping[str, ClaimState] = field(default_factory=dict)
+    previous: "EvidenceSet | None" = None
 
 
 NO_EVIDENCE_SET = EvidenceSet()
@@ -245,6 +249,8 @@ def evidence_for(contract: Contract, evidence: EvidenceSet, probed: Contract | N
     """Return the evidence that counts for one contract version: all of its own, of another only for equal claims."""
     if contract.version == evidence.contract_version:
         return evidence.states
+    if evidence.previous is not None and contract.version == evidence.previous.contract_version:
+        return evidence.previous.states
     if probed is None:
         return NO_EVIDENCE
     return {

@@ -4,7 +4,8 @@ Messages of ENVIRONMENTS and CATALOGUE are applied as they come, each the whole 
 brings candidates up to date, once for all that came together. Parts that did not change stay the same objects.
 """
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -28,9 +29,9 @@ from landbridge.domain.candidate import (
 from landbridge.domain.catalogue import Catalogue, Queue, QueueControl, build_catalogue
 from landbridge.domain.contract import Contract
 from landbridge.domain.contract_document import parse_contract
-from landbridge.domain.evidence import Evidence, claim_states
+from landbridge.domain.evidence import ClaimState, Evidence, claim_states
 from landbridge.domain.requirements import DEFAULT_QUEUE
-from landbridge.schema.wire import event_v1
+from landbridge.schema.wire import event_v1, report_v1
 
 # Kinds of documents that deciding reads, with the name under which the catalogue keeps them.
 _KINDS: Final[Mapping[str, tuple[str, Callable[[str, int, Mapping[str, Any]], object]]]] = {
@@ -78,6 +79,23 @@ def _priced_at(contract: Contract, now: datetime) -> Contract:
     """Return a contract with the prices that hold at a moment; the same object while none has ended."""
     cost = contract.cost.at(now)
     return contract if cost is contract.cost else replace(contract, cost=cost)
+
+
+def _states(items: Iterable[report_v1.Evidence]) -> Mapping[str, ClaimState]:
+    return claim_states(
+        Evidence(
+            item.claim,
+            item.result,
+            item.at,
+            item.expires,
+            item.probe,
+            item.subject,
+            item.proven,
+            item.claimed,
+            item.detail,
+        )
+        for item in items
+    )
 
 
 class View:
@@ -188,10 +206,16 @@ class View:
         return {"environments": str(self.environments_sequence), "catalogue": str(self.catalogue_sequence)}
 
     def capacity(self) -> dict[str, Mapping[str, int]]:
-        """Return what of each environment's capacity is proven and open, by its newest active contract version."""
-        return {
-            name: candidates[0].open for name, candidates in self.candidates.items() if candidates[0].phase == ACTIVE
-        }
+        """Return what of each environment's capacity is proven and open, by its newest active contract version.
+
+        What only the version before offers counts by that one: nothing is without a limit because another is silent.
+        """
+        found: dict[str, Mapping[str, int]] = {}
+        for name, candidates in self.candidates.items():
+            active = [candidate.open for candidate in candidates if candidate.phase == ACTIVE]
+            if active:
+                found[name] = active[0] if len(active) == 1 else dict(ChainMap(*map(dict, active)))
+        return found
 
     def _renew_catalogue(self) -> bool:
         self._catalogue_dirty = False
@@ -221,21 +245,9 @@ class View:
     @staticmethod
     def _apply_evidence(parts: _Parts, body: bytes) -> bool:
         event = _evidence.decode(body)
-        items = (
-            Evidence(
-                item.claim,
-                item.result,
-                item.at,
-                item.expires,
-                item.probe,
-                item.subject,
-                item.proven,
-                item.claimed,
-                item.detail,
-            )
-            for item in event.items
-        )
-        found = EvidenceSet(event.contract_version, claim_states(items))
+        before = event.previous
+        previous = EvidenceSet(before.contract_version, _states(before.items)) if before is not None else None
+        found = EvidenceSet(event.contract_version, _states(event.items), previous)
         if found == parts.evidence:
             return False
         parts.evidence = found

@@ -93,6 +93,7 @@ __all__ = [
     "ResourceRequests",
     "Resources",
     "Retries",
+    "Rollout",
     "Rule",
     "RuleKind",
     "RuleSpec",
@@ -1452,6 +1453,13 @@ class Accepts(Document):
     connections: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
 
 
+class Rollout(Document):
+    """How a version of a contract takes over from the one before."""
+
+    # How long the one before stays active beside this one, for work that only it fits. Without, it retires at once.
+    overlap: Duration = ""
+
+
 class EnvironmentContractSpec(Document):
     """What an environment claims."""
 
@@ -1487,6 +1495,8 @@ class EnvironmentContractSpec(Document):
     objectives: Objectives | None = None
     # What the site accepts: its own last word.
     accepts: Accepts | None = None
+    # How this version takes over from the one before.
+    rollout: Rollout | None = None
 
 
 class LinkStatus(Document):

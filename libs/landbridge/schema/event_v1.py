@@ -46,6 +46,7 @@ __all__ = [
     "OperationsPreempted",
     "OperationsWaiting",
     "Phase",
+    "PreviousEvidence",
     "Problem",
     "ReportVerdict",
     "Route",
@@ -255,6 +256,15 @@ class EnvironmentContractChanged(Message):
     versions: tuple[ContractVersion, ...] = ()
 
 
+class PreviousEvidence(Message):
+    """The latest evidence for a version of a contract that is active beside a newer one."""
+
+    # The contract version that was probed.
+    contract_version: int = 0
+    # The evidence, one piece a claim and probe.
+    items: tuple[Evidence, ...] = ()
+
+
 class EnvironmentEvidence(Message):
     """The latest evidence for every claim of an environment."""
 
@@ -266,6 +276,8 @@ class EnvironmentEvidence(Message):
     contract_version: int = 0
     # The evidence, one piece a claim and probe.
     items: tuple[Evidence, ...] = ()
+    # The same for the version before, as long as both are active.
+    previous: PreviousEvidence | None = None
 
 
 class EnvironmentLink(Message):

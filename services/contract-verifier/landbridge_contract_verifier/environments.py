@@ -201,13 +201,19 @@ def _failure(name: str, step: Step, now: datetime) -> list[Outbound]:
 async def _tell_evidence(
     tx: Tx, name: str, versions: Sequence[Version], records: Mapping[str, Record], now: datetime
 ) -> Outbound:
-    """Return the evidence of the version that takes work; evidence of a canary is nobody else's business yet."""
-    live = [item for item in versions if item.phase in LIVE]
-    shown = next((item for item in live if item.phase is Phase.ACTIVE), live[-1] if live else None)
-    probes = {probe.name for probe in shown.probes} if shown is not None else set()
-    counted = [record for probe, record in records.items() if probe in probes]
-    await repository.evidence_told(tx, name, now, refresh_at(counted, now))
-    return messages.evidence(name, shown.version if shown is not None else 0, counted, now)
+    """Return the evidence of the versions that take work; evidence of a canary is nobody else's business yet."""
+    live = sorted((item for item in versions if item.phase in LIVE), key=lambda item: -item.version)
+    shown = [item for item in live if item.phase is Phase.ACTIVE][:2] or live[:1]
+    counted = [(item.version, _of(item, records)) for item in shown]
+    every = [record for _, found in counted for record in found]
+    await repository.evidence_told(tx, name, now, refresh_at(every, now))
+    version, newest = counted[0] if counted else (0, [])
+    return messages.evidence(name, version, newest, now, previous=counted[1] if len(counted) > 1 else None)
+
+
+def _of(item: Version, records: Mapping[str, Record]) -> list[Record]:
+    probes = {probe.name for probe in item.probes}
+    return [record for probe, record in records.items() if probe in probes]
 
 
 def _changed(versions: Iterable[Version], changes: Mapping[int, tuple[Phase, datetime | None]]) -> list[Version]:

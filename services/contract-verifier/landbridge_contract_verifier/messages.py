@@ -35,10 +35,24 @@ def contract_changed(environment: str, versions: Iterable[Version], at: datetime
     return _environment("contract", environment, event)
 
 
-def evidence(environment: str, version: int, records: Iterable[Record], at: datetime) -> Outbound:
-    """Return the whole current evidence of an environment."""
-    items = as_evidence(records)
-    event = event_v1.EnvironmentEvidence(environment=environment, at=at, contract_version=version, items=items)
+def evidence(
+    environment: str,
+    version: int,
+    records: Iterable[Record],
+    at: datetime,
+    *,
+    previous: tuple[int, Iterable[Record]] | None = None,
+) -> Outbound:
+    """Return the whole current evidence of an environment: of its newest version, and of one active beside it."""
+    event = event_v1.EnvironmentEvidence(
+        environment=environment,
+        at=at,
+        contract_version=version,
+        items=as_evidence(records),
+        previous=event_v1.PreviousEvidence(contract_version=previous[0], items=as_evidence(previous[1]))
+        if previous is not None
+        else None,
+    )
     return _environment("evidence", environment, event)
 
 

@@ -1,4 +1,7 @@
-"""Versions of a contract and their phases: pure. A version never changes; two may be live during a canary."""
+"""Versions of a contract and their phases: pure. A version never changes.
+
+At most two are active: the newest, and for as long as that one's `rollout.overlap` says the one before.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from landbridge.domain import units
 from landbridge.domain.errors import Problem
 from landbridge.schema.wire.command_v1 import Probe
 from landbridge_contract_verifier.plan import required
@@ -26,7 +30,10 @@ LIVE = (Phase.CANARY, Phase.ACTIVE)
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """One version as it is kept. `until`: when a canary must have passed, or a retiring version is retired."""
+    """One version as it is kept.
+
+    `until`: when a canary must have passed, an active version gives way to a newer one, or a retiring one is retired.
+    """
 
     version: int
     phase: Phase
@@ -80,20 +87,36 @@ class Step:
 def due_step(
     known: Sequence[Version], evidence: Mapping[str, Record], now: datetime, retiring: timedelta
 ) -> Step | None:
-    """Return the next change of phases, or None: a canary passes or fails, a retiring version is retired."""
+    """Return the next change of phases, or None: a canary passes or fails, a version gives way or is retired."""
     for item in known:
         if item.phase is Phase.CANARY:
             missing = _unproven(item, evidence, now)
             if not missing:
-                old = {
-                    other.version: (Phase.RETIRING, now + retiring) for other in known if other.phase is Phase.ACTIVE
-                }
-                return Step({**old, item.version: (Phase.ACTIVE, None)})
+                return Step({**_giving_way(known, item, now, retiring), item.version: (Phase.ACTIVE, None)})
             if item.until is not None and now >= item.until:
                 return Step({item.version: (Phase.RETIRED, None)}, item.version, missing)
+        if item.phase is Phase.ACTIVE and item.until is not None and now >= item.until:
+            return Step({item.version: (Phase.RETIRING, now + retiring)})
         if item.phase is Phase.RETIRING and item.until is not None and now >= item.until:
             return Step({item.version: (Phase.RETIRED, None)})
     return None
+
+
+def _giving_way(
+    known: Sequence[Version], passed: Version, now: datetime, retiring: timedelta
+) -> dict[int, tuple[Phase, datetime | None]]:
+    """Return what becomes of active versions: the newest may stay beside one that has passed, all others retire."""
+    active = sorted(item.version for item in known if item.phase is Phase.ACTIVE)
+    changes: dict[int, tuple[Phase, datetime | None]] = dict.fromkeys(active, (Phase.RETIRING, now + retiring))
+    if active and (overlap := _overlap(passed)):
+        changes[active[-1]] = (Phase.ACTIVE, now + overlap)
+    return changes
+
+
+def _overlap(item: Version) -> timedelta:
+    spec = msgspec.json.decode(item.document).get("spec") or {}
+    text = (spec.get("rollout") or {}).get("overlap")
+    return timedelta(milliseconds=units.parse_duration(text)) if text else timedelta(0)
 
 
 def superseded(known: Sequence[Version]) -> dict[int, tuple[Phase, datetime | None]]:

@@ -167,6 +167,34 @@ async def test_a_changed_version_takes_work_only_after_it_has_proven_itself(veri
     assert "classes.cpu-general@1" not in verifier.told_results()
 
 
+async def test_the_version_before_stays_active_with_its_own_evidence_for_as_long_as_the_new_one_says(
+    verifier: Verifier,
+) -> None:
+    site = await verifier.site()
+    first = await site.plan()
+    await site.prove(*first.probes)
+    await wait_until(lambda: len(verifier.told_results()) == len(first.probes), "version 1 is proven")
+    await verifier.submit(contract(version=2, cpu=16, overlap="4s"))
+    await wait_until(lambda: verifier.told_contract() == {1: "active", 2: "canary"}, "version 2 is a canary")
+    both = await site.plan()
+    await site.prove(*(probe for probe in both.probes if probe not in first.probes))
+    await wait_until(lambda: verifier.told_contract() == {1: "active", 2: "active"}, "both are active")
+
+    def of_both() -> bool:
+        told = verifier.told_evidence()
+        return told is not None and told.contract_version == 2 and told.previous is not None
+
+    await wait_until(of_both, "evidence of both is told")
+    told = verifier.told_evidence()
+    assert told is not None
+    assert told.previous is not None
+    assert told.previous.contract_version == 1
+    assert {item.probe for item in told.previous.items} == {probe.name for probe in first.probes}
+    assert "classes.cpu-general@2" in {item.probe for item in told.items}
+    await wait_until(lambda: verifier.told_contract() == {1: "retiring", 2: "active"}, "its time is over", timeout_s=20)
+    await wait_until(lambda: not of_both(), "only the newest is told of")
+
+
 async def test_a_canary_that_does_not_prove_itself_in_time_is_retired_and_told(start_verifier) -> None:  # type: ignore[no-untyped-def]
     verifier: Verifier = await start_verifier(canary_seconds=1, retiring_seconds=0)
     site = await verifier.site()

@@ -16,9 +16,16 @@ PROBE = Probe(name="runtime@1", claim="runtime", kind="workload")
 LINK = Probe(name="links.x@1", claim="links.x", kind="link")
 
 
-def version(number: int, phase: Phase = Phase.ACTIVE, until: datetime | None = None) -> Version:
+def version(number: int, phase: Phase = Phase.ACTIVE, until: datetime | None = None, *, overlap: str = "") -> Version:
+    document = {"spec": {"rollout": {"overlap": overlap}} if overlap else {}}
     return Version(
-        version=number, phase=phase, sha256=f"hash-{number}", document=b"{}", probes=(PROBE, LINK), at=NOW, until=until
+        version=number,
+        phase=phase,
+        sha256=f"hash-{number}",
+        document=msgspec.json.encode(document),
+        probes=(PROBE, LINK),
+        at=NOW,
+        until=until,
     )
 
 
@@ -49,6 +56,30 @@ def test_a_proven_canary_becomes_active_and_the_old_one_retires() -> None:
     assert step.changes == {1: (Phase.RETIRING, NOW + RETIRING), 2: (Phase.ACTIVE, None)}
 
 
+def test_a_version_may_let_the_one_before_stay_active_beside_it_for_a_while() -> None:
+    later = NOW + timedelta(hours=1)
+    step = due_step([version(1), version(2, Phase.CANARY, later, overlap="24h")], proof(), NOW, RETIRING)
+    assert step is not None
+    gives_way = NOW + timedelta(hours=24)
+    assert step.changes == {1: (Phase.ACTIVE, gives_way), 2: (Phase.ACTIVE, None)}
+    known = [version(1, until=gives_way), version(2, overlap="24h")]
+    assert due_step(known, proof(), gives_way - timedelta(seconds=1), RETIRING) is None
+    step = due_step(known, proof(), gives_way, RETIRING)
+    assert step is not None
+    assert step.changes == {1: (Phase.RETIRING, gives_way + RETIRING)}
+
+
+def test_a_third_version_ends_the_first_of_two_that_are_active() -> None:
+    known = [version(1, until=NOW + timedelta(hours=9)), version(2), version(3, Phase.CANARY, NOW, overlap="1h")]
+    step = due_step(known, proof(), NOW, RETIRING)
+    assert step is not None
+    assert step.changes == {
+        1: (Phase.RETIRING, NOW + RETIRING),
+        2: (Phase.ACTIVE, NOW + timedelta(hours=1)),
+        3: (Phase.ACTIVE, None),
+    }
+
+
 def test_expired_failed_or_unknown_proof_does_not_help_a_canary() -> None:
     known = [version(1), version(2, Phase.CANARY, NOW + timedelta(hours=1))]
     for evidence in (proof(lasts_s=0), proof("failed"), proof("unknown")):
@@ -73,28 +104,34 @@ def test_a_retiring_version_is_retired_in_time() -> None:
     assert step.changes == {1: (Phase.RETIRED, None)}
 
 
-EVENTS = st.lists(st.tuples(st.sampled_from(["register", "prove", "fail", "wait"]), st.integers(1, 6)), max_size=30)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["register", "overlap", "prove", "fail", "wait"]), st.integers(1, 6)), max_size=30
+)
 
 
 @given(EVENTS)
-def test_one_version_at_most_is_active_and_one_a_canary(events: list[tuple[str, int]]) -> None:
+def test_two_versions_at_most_are_active_only_one_without_end_and_one_is_a_canary(
+    events: list[tuple[str, int]],
+) -> None:
     known: list[Version] = []
     now = NOW
     for kind, number in events:
         evidence = proof("proven" if kind == "prove" else "failed", 10**6)
-        if kind == "register":
+        if kind in ("register", "overlap"):
             outcome = register(known, number, f"hash-{number}")
             if outcome.phase is not None:
                 changes = superseded(known)
                 known = [changed(item, changes) for item in known]
                 until = now + RETIRING if outcome.phase is Phase.CANARY else None
-                known.append(version(number, outcome.phase, until))
+                known.append(version(number, outcome.phase, until, overlap="5m" if kind == "overlap" else ""))
         elif kind == "wait":
             now += timedelta(minutes=number)
         while (step := due_step(known, evidence, now, RETIRING)) is not None:
             known = [changed(item, step.changes) for item in known]
         phases = [item.phase for item in known]
-        assert phases.count(Phase.ACTIVE) <= 1
+        assert phases.count(Phase.ACTIVE) <= 2
+        lasting = [item.version for item in known if item.phase is Phase.ACTIVE and item.until is None]
+        assert lasting == [max(item.version for item in known if item.phase is Phase.ACTIVE)] if known else not lasting
         assert phases.count(Phase.CANARY) <= 1
         assert not known or Phase.ACTIVE in phases  # what once took work goes on taking it
 

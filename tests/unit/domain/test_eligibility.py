@@ -282,6 +282,20 @@ def test_of_two_active_contract_versions_the_newest_that_fits_is_used() -> None:
     assert (for_service.contract_version, for_service.is_eligible) == (9, False)
 
 
+def test_each_of_two_active_contract_versions_is_judged_by_its_own_evidence() -> None:
+    """The newer one has larger machines, of which nothing is proven yet."""
+    old, new = a_contract(version=8), a_contract(version=9, classes={"cpu-general": {"cpu": "128"}})
+    unproven = {claim: piece for claim, piece in all_proven(new).items() if claim != "classes.cpu-general"}
+    found = EvidenceSet(9, states(unproven), EvidenceSet(8, states(all_proven(old))))
+    pair = build_candidates(
+        [(old, "active"), (new, "active")], evidence=found, link=CONNECTED, catalogue=a_catalogue(old, new)
+    )
+    [verdict] = evaluate_eligibility(an_operation(), pair, NOW).verdicts
+    assert (verdict.is_eligible, verdict.contract_version) == (True, 8)
+    [verdict] = evaluate_eligibility(an_operation(resources={"requests": {"cpu": "100"}}), pair, NOW).verdicts
+    assert (verdict.is_eligible, verdict.contract_version) == (False, 9)
+
+
 def test_evidence_for_another_contract_version_counts_only_for_claims_that_did_not_change() -> None:
     probed, new = a_contract(version=8), a_contract(version=9, classes={"cpu-general": {"cpu": "128"}})
     found = EvidenceSet(8, states(all_proven(probed)))

@@ -111,6 +111,39 @@ def test_documents_that_deciding_does_not_read_are_passed_over() -> None:
     assert not view.settle()
 
 
+def test_of_two_active_versions_each_has_its_own_evidence_and_what_only_one_offers_is_limited_too() -> None:
+    """An old class that the new version leaves out goes on having a limit, and the newest says how much there is."""
+    old = contract_document("onprem-a", 1, classes={"gpu-old": {"count": 4, "memory": "24Gi"}})
+    new = contract_document("onprem-a", 2, classes={"cpu-general": {"cpu": "128", "memory": "256Gi"}})
+    versions = tuple(
+        event_v1.ContractVersion(version=number, phase="active", document=msgspec.json.encode(body), sha256=str(number))
+        for number, body in ((1, old), (2, new))
+    )
+    claims = ("classes.cpu-general", "classes.gpu-old")
+    items = tuple(
+        report_v1.Evidence(
+            claim=claim, result=report_v1.EvidenceResult.PROVEN, at=NOW, expires=NOW + timedelta(hours=1)
+        )
+        for claim in claims
+    )
+    told = event_v1.EnvironmentEvidence(
+        environment="onprem-a",
+        at=NOW,
+        contract_version=2,
+        items=items[:1],
+        previous=event_v1.PreviousEvidence(contract_version=1, items=items),
+    )
+    view = View()
+    changed = event_v1.EnvironmentContractChanged(environment="onprem-a", at=NOW, versions=versions)
+    view.apply_environment("contract", "onprem-a", _encode(changed), 1)
+    view.apply_environment("evidence", "onprem-a", _encode(told), 2)
+    view.settle()
+    newest, before = view.candidates["onprem-a"]
+    assert (set(newest.evidence), set(before.evidence)) == ({claims[0]}, set(claims))
+    capacity = view.capacity()["onprem-a"]
+    assert (capacity["cpu"], capacity["gpu-old"]) == (128_000, 4)
+
+
 def test_a_version_registered_anew_with_other_content_is_read_anew() -> None:
     view = a_view()
     view.apply_environment("contract", "onprem-a", contract("onprem-a", (1, "active"), workloads=["service"]), 3)

@@ -48,6 +48,7 @@ __all__ = [
     "OperationsPreempted",
     "OperationsWaiting",
     "Phase",
+    "PreviousEvidence",
     "Problem",
     "ReportVerdict",
     "Route",
@@ -234,6 +235,13 @@ class EnvironmentContractChanged(msgspec.Struct, frozen=True, kw_only=True, rena
     versions: tuple[ContractVersion, ...] = ()
 
 
+class PreviousEvidence(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The latest evidence for a version of a contract that is active beside a newer one."""
+
+    contract_version: int = 0
+    items: tuple[Evidence, ...] = ()
+
+
 class EnvironmentEvidence(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The latest evidence for every claim of an environment."""
 
@@ -241,6 +249,7 @@ class EnvironmentEvidence(msgspec.Struct, frozen=True, kw_only=True, rename="cam
     at: Moment
     contract_version: int = 0
     items: tuple[Evidence, ...] = ()
+    previous: PreviousEvidence | None = None
 
 
 class EnvironmentLink(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
