@@ -22,7 +22,7 @@ _GENERAL: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Difference(NamedTuple):
-    """One field of the spec by its path; "" where it is not stated. `proof` are claims whose evidence it voids."""
+    """One field of the spec by its path; "" where it is not stated. `proof` are claims that it leaves to be proven."""
 
     path: str
     was: str
@@ -33,7 +33,7 @@ class Difference(NamedTuple):
 def differences(was: Mapping[str, Any], becomes: Mapping[str, Any]) -> list[Difference]:
     """Compare two specs. Lists are compared as they stand, named things by name; the order is that of the paths."""
     return [
-        Difference(path, _text(old), _text(new), _claims(path))
+        Difference(path, _text(old), _text(new), _claims(path, becomes))
         for path, old, new in sorted(_walk((), was, becomes), key=lambda item: item[0])
     ]
 
@@ -51,10 +51,15 @@ def _walk(path: tuple[str, ...], old: Any, new: Any) -> Iterator[tuple[str, Any,
         yield ".".join(path), old, new
 
 
-def _claims(path: str) -> tuple[str, ...]:
+def _claims(path: str, becomes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the claims behind a field that are made from now on: what is not claimed any more needs no proof."""
     section, _, rest = path.partition(".")
-    if section in _NAMED and rest:
-        return (f"{section}.{rest.partition('.')[0]}",)
+    claimed = becomes.get(section)
+    if not claimed:
+        return ()
+    if section in _NAMED:
+        names = [rest.partition(".")[0]] if rest else sorted(claimed)
+        return tuple(f"{section}.{name}" for name in names if name in claimed)
     return _GENERAL.get(section, ())
 
 

@@ -27,6 +27,7 @@ class Phase(StrEnum):
 
 
 LIVE = (Phase.CANARY, Phase.ACTIVE)
+OVER = (Phase.RETIRING, Phase.RETIRED)
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,9 @@ def register(known: Sequence[Version], version: int, sha256: str) -> Registratio
     """
     same = next((item for item in known if item.version == version), None)
     if same is not None:
+        if same.sha256 == sha256 and same.phase in OVER:
+            message = f"version {version} is {same.phase} and takes no work again"
+            return Registration(problem=Problem("metadata.version", "version-is-over", message, _next(known)))
         if same.sha256 == sha256:
             return Registration()
         message = f"version {version} is registered with other content (sha256 {same.sha256[:12]}…), and never changes"

@@ -131,17 +131,24 @@ class Planner:
             "place": self._place(plan, operation),
             "waits": outlook.waits(ahead),
             "forecast": outlook.told(
-                ahead, plan, assessment, likely, delay=self._start_delay(likely), blind=self._blind(operation)
+                ahead,
+                plan,
+                assessment,
+                likely,
+                delay=self._start_delay(assessment, likely),
+                blind=self._blind(operation),
             ),
             "inputs": dict(assessment.inputs),
         }
 
-    def _start_delay(self, likely: Mapping[str, Any] | None) -> Measurement | None:
+    def _start_delay(self, assessment: Assessment, likely: Mapping[str, Any] | None) -> Measurement | None:
         """Return how long it takes to start there once its turn has come: the wait until then is the forecast's."""
         name = str(likely["environment"]) if likely is not None else ""
-        versions = self._desk.book.view.candidates.get(name)
+        versions = self._desk.book.view.candidates.get(name, ())
         observed = self._desk.book.rankings.observed.get(name, NOTHING_OBSERVED)
-        return start_delay(versions[0], observed) if versions else None
+        judged = {each.contract_version for each in assessment.verdicts if each.environment == name}
+        used = next((each for each in versions if each.contract_version in judged), None)
+        return start_delay(used, observed) if used is not None else None
 
     def _blind(self, operation: str) -> str:
         """Return why there is no forecast."""

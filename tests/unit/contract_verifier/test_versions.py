@@ -48,6 +48,16 @@ def test_a_version_never_changes_and_numbers_only_grow() -> None:
     assert "version 4" in other.suggestion
 
 
+def test_going_back_to_a_version_that_is_over_is_refused_with_the_way_to_do_it() -> None:
+    """Sent again it would change nothing, and whoever means to go back would wait for it in silence."""
+    for phase in (Phase.RETIRING, Phase.RETIRED):
+        problem = register([version(1, phase), version(2)], 1, "hash-1").problem
+        assert problem is not None
+        assert (problem.code, problem.suggestion) == ("version-is-over", "register the change as version 3")
+        assert f"version 1 is {phase.value}" in problem.message
+    assert register([version(1, Phase.RETIRED), version(2)], 2, "hash-2").problem is None
+
+
 def test_a_proven_canary_becomes_active_and_the_old_one_retires() -> None:
     known = [version(1), version(2, Phase.CANARY, NOW + timedelta(hours=1))]
     assert due_step(known, {}, NOW, RETIRING) is None

@@ -69,6 +69,16 @@ def rows(left: Candidate, right: Candidate) -> dict[tuple[str, str], Row]:
     return {(row.section, row.name): row for row in compare(left, right, NOW)}
 
 
+def test_what_is_no_longer_claimed_has_not_to_be_proven_and_a_whole_new_section_has() -> None:
+    gone = differences(WAS, changed(connections={"events": None}))
+    assert [(each.path, each.becomes) for each in gone] == [("connections.events", "")]
+    assert to_prove(gone) == ()
+    added = differences(WAS, changed(storage={"scratch": {"type": "volume"}, "fast": {"type": "volume"}}))
+    assert [each.path for each in added] == ["storage"]
+    assert to_prove(added) == ("storage.fast", "storage.scratch")
+    assert to_prove(differences(WAS, {**WAS, "boundaries": {}})) == ()
+
+
 def test_every_control_is_compared_whatever_is_stated() -> None:
     found = rows(an_environment(), an_environment("cloud-b"))
     assert {name for section, name in found if section == "control"} == set(CONTROLS)

@@ -151,6 +151,11 @@ _CATALOGUE: Final = (
     Told(
         "version-conflict", "this version exists with other content", "a version never changes: write the next number"
     ),
+    Told(
+        "version-is-over",
+        "this contract version is retiring or retired",
+        "register the next version",
+    ),
     Told("version-is-fixed", "this contract version exists with other content", "register the next version"),
     Told("version-too-low", "a contract version is not above those that are known", "register the next version"),
     Told(
