@@ -4,11 +4,11 @@ Work of unknown duration is taken to stay: what depends on its end is unknown, n
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
-from landbridge.domain.ledger import Amounts
+from landbridge.domain.ledger import NOTHING, Amounts
 
 
 class Step(NamedTuple):
@@ -66,9 +66,18 @@ class Front(NamedTuple):
     seconds: float | None  # that it lasts on average
 
 
-def fronts(backlog: Backlog, priority: int) -> tuple[Front, ...]:
-    """Make a backlog ready for many questions of one priority."""
-    return tuple([_front(resource, line, priority) for resource, line in backlog.lines.items()])
+class Ready(NamedTuple):
+    """A backlog for many questions of one priority. `room` is by the lines of which all of them take the same."""
+
+    fronts: tuple[Front, ...]
+    room: tuple[float | None, float] = AT_ONCE
+
+
+def ready(backlog: Backlog, priority: int, every: Amounts = NOTHING) -> Ready:
+    """Make a backlog ready for questions of one priority, of which each asks for `every` besides all else."""
+    fronts = [_front(resource, line, priority) for resource, line in backlog.lines.items()]
+    same = tuple([front for front in fronts if front.resource in every])
+    return Ready(tuple([front for front in fronts if front.resource not in every]), room_within(Ready(same), every))
 
 
 def _front(resource: str, line: Line, priority: int) -> Front:
@@ -80,14 +89,14 @@ def _front(resource: str, line: Line, priority: int) -> Front:
 
 def room_after(backlog: Backlog, amounts: Amounts, priority: int) -> Room:
     """Return how long it takes until `amounts` are free, after all that waits with that priority or a higher one."""
-    return Room(*room_within(fronts(backlog, priority), amounts))
+    return Room(*room_within(ready(backlog, priority), amounts))
 
 
-def room_within(lines: Iterable[Front], amounts: Amounts) -> tuple[float | None, float]:
+def room_within(lines: Ready, amounts: Amounts) -> tuple[float | None, float]:
     """Return the fields of what `room_after` returns, of lines that are ready."""
-    seconds, least = 0.0, 0.0
-    known = True
-    for resource, most, after_s, last, before, lasts in lines:
+    fronts, (known_s, least) = lines
+    seconds, known = known_s or 0.0, known_s is not None
+    for resource, most, after_s, last, before, lasts in fronts:
         amount = amounts.get(resource)
         if amount is None:
             continue

@@ -6,8 +6,9 @@ from datetime import datetime
 
 import msgspec
 
+from landbridge.domain.measured import Measured
 from landbridge.domain.overriding import EmergencyOverride, stands
-from landbridge.domain.placement import Choice, Measured, Ranking, Route, choose, order, score
+from landbridge.domain.placement import Choice, Ranking, Route, choose, order, score
 from landbridge.domain.preferences import Measurement
 
 

@@ -16,19 +16,21 @@ from landbridge.domain.constraints.operator_rules import NAME as OPERATOR_RULES
 from landbridge.domain.constraints.operator_rules import OneRule
 from landbridge.domain.eligibility import NO_INPUTS, combine
 from landbridge.domain.requirements import RequirementClass, Requirements
-from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id
+from landbridge.domain.verdict import Assessment, EligibilityVerdict, assessment_id, content_address
 from landbridge.domain.verdict_columns import NEVER, Board, Column, Group, Merged, Served
 
 MOST_CLASSES: Final = 20_000
 MOST_QUESTIONS: Final = 100_000
-_LEADING: Final = 2
+# What an operation asks of these groups many others ask too: their columns are put together once for all. Of those
+# between and after it asks about its amounts.
+_SHARED: Final = ((0, 2), (3, 5))
 _EVERYTHING: Final = frozenset(Source)
 
 
 class _Class:
     """One requirement class: its merged column, which classes serve it, and the assessment made of both."""
 
-    __slots__ = ("assessment", "column", "layout", "served", "verdicts")
+    __slots__ = ("assessment", "column", "layout", "served", "single", "verdicts")
 
     def __init__(self, column: Merged, served: Served | None) -> None:
         self.column = column
@@ -36,6 +38,7 @@ class _Class:
         self.served = served
         self.assessment: Assessment | None = None
         self.layout = -1
+        self.single = False  # whether every environment has one contract version, and no classes are told
 
     def refresh(self, board: Board, now: datetime) -> None:
         """Bring the verdicts up to date."""
@@ -44,7 +47,8 @@ class _Class:
             self.served.refresh(board, now)  # nowhere else than in those rows: constraints read all that it reads
         if self.layout != board.layout:
             self.layout = board.layout
-            if len(board.environments) == len(board.candidates) and self.served is None:
+            self.single = len(board.environments) == len(board.candidates) and self.served is None
+            if self.single:
                 self.verdicts = self._single(board)
             else:
                 self.verdicts = tuple([self._verdict(board, rows_of) for _, rows_of in board.environments])
@@ -54,6 +58,12 @@ class _Class:
                 if not touched.isdisjoint(rows_of):
                     verdicts[number] = self._verdict(board, rows_of)
             self.verdicts = tuple(verdicts)
+
+    def address(self, key: str, board: Board) -> str:
+        """Return the content address of the verdicts."""
+        if self.single:
+            return content_address(key, zip(board.names, board.versions, self.column.violations, strict=True))
+        return assessment_id(key, self.verdicts)
 
     def _single(self, board: Board) -> tuple[EligibilityVerdict, ...]:
         """Return the verdicts where every environment has one contract version."""
@@ -88,7 +98,7 @@ class EligibilityIndex:
         self._known: dict[str, tuple[Candidate, ...]] = {}
         self._rows: dict[str, tuple[int, ...]] = {}
         self._classes: dict[str, _Class] = {}
-        self._leads: dict[tuple[Column, ...], Merged] = {}
+        self._joins: dict[tuple[Merged, ...], Merged] = {}
         self._served: dict[tuple[object, ...], Served] = {}
         self._most_classes = most_classes
         self._rules: dict[str, tuple[OperatorRule, ...]] = {}  # by environment
@@ -133,7 +143,7 @@ class EligibilityIndex:
         verdicts, made = known.verdicts, known.assessment
         if made is None or made.at > now or made.verdicts != verdicts:
             same = made is not None and _told(made.verdicts) == _told(verdicts)
-            identity = made.id if made is not None and same else assessment_id(requirement_class.key, verdicts)
+            identity = made.id if made is not None and same else known.address(requirement_class.key, self._board)
             made = Assessment(identity, requirement_class.key, now, verdicts, inputs)
             known.assessment = made
         return made
@@ -142,8 +152,7 @@ class EligibilityIndex:
         if len(self._classes) >= self._most_classes or self._full():
             self._forget()
         requirements = requirement_class.requirements
-        columns = tuple([group.column(requirements) for group in self._groups])
-        merged = Merged(self._led(columns), _EVERYTHING)
+        merged = Merged(self._columns(requirements), _EVERYTHING)
         known = self._classes[requirement_class.key] = _Class(merged, self._serving(requirements))
         return known
 
@@ -151,13 +160,22 @@ class EligibilityIndex:
         """Tell whether too much is remembered; looked at now and then only, because counting takes its time."""
         return len(self._classes) % 128 == 0 and sum(group.size for group in self._groups) > MOST_QUESTIONS
 
-    def _led(self, columns: tuple[Merged, ...]) -> tuple[Column, ...]:
-        """Put the first columns together: what an operation asks of those groups, many others ask too."""
-        lead = columns[:_LEADING]
-        known = self._leads.get(lead)
-        if known is None:
-            known = self._leads[lead] = Merged(lead, _EVERYTHING)
-        return (known, *columns[_LEADING:])
+    def _columns(self, requirements: Requirements) -> list[Column]:
+        """Return the columns that a class is put together from, in the order of the groups."""
+        found: list[Column] = []
+        at = 0
+        for first, after in _SHARED:
+            for group in self._groups[at:first]:
+                found += group.questions(requirements)
+            columns = tuple([group.column(requirements) for group in self._groups[first:after]])
+            known = self._joins.get(columns)
+            if known is None:
+                known = self._joins[columns] = Merged(columns, _EVERYTHING)
+            found.append(known)
+            at = after
+        for group in self._groups[at:]:
+            found += group.questions(requirements)
+        return found
 
     def _serving(self, requirements: Requirements) -> Served | None:
         """Return the column of the classes that can serve, shared by all that ask for the same accelerators."""
@@ -182,7 +200,7 @@ class EligibilityIndex:
 
     def _forget(self) -> None:
         self._classes.clear()
-        self._leads.clear()
+        self._joins.clear()
         for group in self._groups:
             group.forget()
         self._served.clear()

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import msgspec
 
 from landbridge.domain.candidate import Candidate, class_of, environment_of, place_name
+from landbridge.domain.measured import Column, Measured, column
 from landbridge.domain.preferences import NOTHING_OBSERVED, PREFERENCES, Measurement, Observed
 from landbridge.domain.requirements import Requirements
-from landbridge.domain.weighing import common_unit, normalise, weighted
+from landbridge.domain.weighing import weighted
 
 
 class Route(StrEnum):
@@ -28,21 +29,6 @@ class Route(StrEnum):
     FAILOVER = "failover"  # the previous environment was lost
     DRIFT = "drift"  # the ranking changed since the previous attempt
     EMERGENCY_OVERRIDE = "emergency-override"  # a person forced it
-
-
-class Measured(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One preference measured for one environment, with what became of it."""
-
-    preference: str
-    value: float | None
-    unit: str
-    source: str
-    normalised: float
-    weight: float
-
-    @property
-    def unknown(self) -> bool:
-        return self.value is None
 
 
 class ScoreCard(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -99,36 +85,7 @@ class Choice(NamedTuple):
 # -- ranking -----------------------------------------------------------------------------------------------------------
 
 
-class Column(NamedTuple):
-    """One preference measured for environments in the order of their names. `digest` is a hash of what it holds."""
-
-    measured: tuple[Measured, ...]
-    scores: tuple[float, ...]
-    weight: float
-    digest: bytes
-
-
 _encode = msgspec.json.Encoder().encode
-
-
-def column(preference: str, measurements: Sequence[Measurement], weight: float) -> Column:
-    """Normalise the measurements of one preference. Those in another unit than most others count as unknown."""
-    unit = common_unit(measurements)
-    scores = normalise(measurements, unit)
-    measured = tuple(
-        [
-            Measured(preference, value, own, source, score, weight)
-            if own == unit or value is None
-            else _other_unit(preference, value, own, source, unit, weight)
-            for (value, own, source), score in zip(measurements, scores, strict=True)
-        ]
-    )
-    return Column(measured, tuple(scores), weight, hashlib.sha256(_encode(measured)).digest())
-
-
-def _other_unit(preference: str, value: float, own: str, source: str, unit: str, weight: float) -> Measured:
-    """Keep what was found, as unknown: it cannot be compared with what most others are measured in."""
-    return Measured(preference, None, own, f"{value:g} {own}, not comparable with {unit}: {source}", 0.0, weight)
 
 
 def make_cards(
@@ -159,20 +116,31 @@ def _taken_apart(names: Sequence[str], cards: Sequence[ScoreCard]) -> list[Score
     ]
 
 
-def ranking_of(
-    cards: tuple[ScoreCard, ...],
+class Asked(NamedTuple):
+    """What a ranking is asked with beside what is measured. `head` stands for it, and for the places, in hashes."""
+
+    overflow_allowed: bool
+    failed_over: bool
+    head: bytes
+
+
+def asked_with(
     names: Sequence[str],
-    columns: Sequence[Column],
+    weights: Sequence[float],
     *,
     hopeful: Container[str] = (),
     overflow_allowed: bool = True,
     failed_over: bool = False,
-) -> Ranking:
-    """Give a ranking its content address: a hash of everything that its cards follow from."""
+) -> Asked:
+    """Put together what many rankings are asked with."""
     places = [(name, name not in hopeful) for name in names]
-    head = _encode((places, [c.weight for c in columns], overflow_allowed, failed_over))
-    digest = hashlib.sha256(b"".join([head, *[c.digest for c in columns]]))
-    return Ranking(digest.hexdigest()[:32], cards, overflow_allowed, failed_over)
+    return Asked(overflow_allowed, failed_over, _encode((places, list(weights), overflow_allowed, failed_over)))
+
+
+def ranking_of(cards: tuple[ScoreCard, ...], columns: Sequence[Column], asked: Asked) -> Ranking:
+    """Give a ranking its content address: a hash of everything that its cards follow from."""
+    digest = hashlib.sha256(b"".join([asked.head, *[c.digest for c in columns]]))
+    return Ranking(digest.hexdigest()[:32], cards, asked.overflow_allowed, asked.failed_over)
 
 
 def score(
@@ -186,10 +154,14 @@ def score(
 ) -> Ranking:
     """Rank environments by measurements of each preference, in the order of the environments' `names`."""
     columns = [column(name, found, weights.get(name, 0.0)) for name, found in measurements.items()]
-    cards = make_cards(names, columns, hopeful=hopeful)
-    return ranking_of(
-        cards, names, columns, hopeful=hopeful, overflow_allowed=overflow_allowed, failed_over=failed_over
+    asked = asked_with(
+        names,
+        [each.weight for each in columns],
+        hopeful=hopeful,
+        overflow_allowed=overflow_allowed,
+        failed_over=failed_over,
     )
+    return ranking_of(make_cards(names, columns, hopeful=hopeful), columns, asked)
 
 
 def rank(

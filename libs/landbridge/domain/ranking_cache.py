@@ -8,18 +8,22 @@ thousands of classes share most of it.
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import Final, NamedTuple
 
 from landbridge.domain.candidate import Candidate
-from landbridge.domain.placement import Column, Order, column, make_cards, order, ranking_of
+from landbridge.domain.measured import Column, column
+from landbridge.domain.placement import Asked, Order, make_cards, order, ranking_of
 from landbridge.domain.preferences import PREFERENCES, Observed, Preference
-from landbridge.domain.ranking_profiles import Profile, Profiles
+from landbridge.domain.ranking_profiles import Lineup, Profile, Profiles
 from landbridge.domain.requirements import RequirementClass, Requirements, field_reader
 
 MOST_CLASSES: Final = 20_000
 # Columns are kept until they have so many measurements altogether.
 MOST_MEASURED: Final = 1_000_000
+_NAMES: Final = tuple(preference.name for preference in PREFERENCES)
+_NOBODY: Final[frozenset[str]] = frozenset()
+_name: Final = attrgetter("contract.environment")
 
 
 class _Kept(NamedTuple):
@@ -32,7 +36,7 @@ class _Kept(NamedTuple):
 class _Known(NamedTuple):
     """A class's ranking, what it was asked with, and the columns that it is made of."""
 
-    asked: tuple[object, ...]
+    asked: Asked
     columns: tuple[Column, ...]
     order: Order
 
@@ -45,7 +49,7 @@ class RankingCache:
         self._most_measured = most_measured
         self._classes: dict[str, _Known] = {}
         self._columns: dict[tuple[object, ...], _Kept] = {}
-        self._sets: dict[tuple[str, ...], int] = {}  # sets of environments, numbered
+        self._lineups: dict[tuple[str, ...], Lineup] = {}
         self._numbers = count()
         self._measured = 0
         self._profiles = Profiles()
@@ -77,50 +81,32 @@ class RankingCache:
         """Return what `rank` returns for the same arguments, made ready for choosing."""
         candidates = sorted([*eligible, *hopeful], key=_name)
         names = tuple([candidate.place for candidate in candidates])
-        away = frozenset(candidate.environment for candidate in hopeful)
+        away = frozenset([candidate.environment for candidate in hopeful]) if hopeful else _NOBODY
         requirements = requirement_class.requirements
-        still, seen = self._profiles.of(candidates, self._observed)
-        which = self._sets.get(names)
-        if which is None:
-            which = self._sets[names] = next(self._numbers)
-        columns = tuple(
-            [
-                self._column(p, requirements, seen if p.observes else still, which, weights.get(p.name, 0.0))
-                for p in PREFERENCES
-            ]
-        )
+        lineup = self._lineups.get(names)
+        if lineup is None:
+            lineup = self._lineups[names] = Lineup(names, next(self._numbers))
+        lineup.follow(candidates, self._observed, self._profiles)
+        weighed = tuple([weights.get(name, 0.0) for name in _NAMES])
+        columns = tuple([self._column(p, requirements, lineup, w) for p, w in zip(PREFERENCES, weighed, strict=True)])
         known = self._classes.get(requirement_class.key)
-        asked = (names, away, overflow_allowed)
+        asked = lineup.asked_with(weighed, away, overflow_allowed, requirements.failed_over)
         if known is not None and known.asked == asked and not any(map(is_not, known.columns, columns)):
             return known.order
         if len(self._classes) >= self._most_classes:
             self._classes.clear()
-        cards = make_cards(names, columns, hopeful=away)
-        ranking = ranking_of(
-            cards, names, columns, hopeful=away, overflow_allowed=overflow_allowed, failed_over=requirements.failed_over
-        )
-        made = order(ranking)
+        made = order(ranking_of(make_cards(names, columns, hopeful=away), columns, asked))
         self._classes[requirement_class.key] = _Known(asked, columns, made)
         return made
 
-    def _column(
-        self,
-        preference: Preference,
-        requirements: Requirements,
-        profiles: list[Profile],
-        which: int,
-        weight: float,
-    ) -> Column:
-        """Return the column of one preference; the same object for as long as nothing in it changes.
-
-        `which` is the number of the set of environments that the profiles are of.
-        """
+    def _column(self, preference: Preference, requirements: Requirements, lineup: Lineup, weight: float) -> Column:
+        """Return the column of one preference; the same object for as long as nothing in it changes."""
         fields = preference.reads(requirements, backlog=self._backlog)
-        key = (preference.name, fields, field_reader(fields)(requirements), which, weight)
-        known = self._columns.get(key)
-        if known is not None and known.profiles == profiles:
+        key = (preference.name, fields, field_reader(fields)(requirements), lineup.number, weight)
+        known, profiles = self._columns.get(key), lineup.profiles(preference)
+        if known is not None and (known.profiles is profiles or known.profiles == profiles):
             return known.column
-        measurements = preference.asking(requirements)([profile.of[preference.name] for profile in profiles])
+        measurements = preference.asking(requirements)(lineup.of(preference))
         made = column(preference.name, measurements, weight)
         if known is None:
             self._make_room(len(profiles))
@@ -132,10 +118,6 @@ class RankingCache:
     def _make_room(self, more: int) -> None:
         if self._measured + more > self._most_measured:
             self._columns.clear()
-            self._sets.clear()
+            self._lineups.clear()
             self._measured = 0
         self._measured += more
-
-
-def _name(candidate: Candidate) -> str:
-    return candidate.contract.environment

@@ -1,7 +1,7 @@
 """The answer to "where may this run?": a verdict for every environment, kept together as one assessment."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +9,8 @@ from enum import StrEnum
 import msgspec
 
 from landbridge.domain.violation import Kind, Violation
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Outlook(StrEnum):
@@ -93,5 +95,9 @@ def assessment_id(requirement_class: str, verdicts: tuple[EligibilityVerdict, ..
         else (v.environment, v.contract_version, v.violations)
         for v in verdicts
     ]
-    digest = hashlib.sha256(msgspec.json.encode((requirement_class, content)))
-    return digest.hexdigest()[:32]
+    return content_address(requirement_class, content)
+
+
+def content_address(requirement_class: str, content: Iterable[tuple[object, ...]]) -> str:
+    """Return the address of verdicts, told as environment, contract version, violations, and classes if any are."""
+    return hashlib.sha256(_encode((requirement_class, list(content)))).hexdigest()[:32]

@@ -5,7 +5,7 @@ are merged into others. Each remembers how far it has read the board's log of ch
 out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
 from operator import add
@@ -13,11 +13,13 @@ from typing import Final
 
 from landbridge.domain.candidate import Candidate, Source
 from landbridge.domain.constraints import Constraint
+from landbridge.domain.constraints.base import Rule
 from landbridge.domain.constraints.serving import serving, serving_until
 from landbridge.domain.requirements import Requirements, field_reader
 from landbridge.domain.violation import Violations
 
 _LONGEST_LOG: Final = 10_000
+_MOST_TIMES: Final = 1_000
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -35,6 +37,8 @@ class Board:
         self.log: list[tuple[int, frozenset[Source]]] = []
         self.layout = 0  # grows when rows are given anew
         self.revision = 0
+        # By the identities of columns' times, which it holds on to: classes differ in amounts, hardly ever in times.
+        self._earliest: dict[tuple[int, ...], tuple[list[list[datetime]], list[datetime]]] = {}
 
     def arrange(self, known: Mapping[str, tuple[Candidate, ...]]) -> None:
         """Give every candidate its row."""
@@ -46,6 +50,7 @@ class Board:
         self.names = [candidate.contract.environment for candidate in self.candidates]
         self.versions = [candidate.contract.version for candidate in self.candidates]
         self.clear, self.never = [()] * len(self.candidates), [NEVER] * len(self.candidates)
+        self._earliest.clear()
         self.layout += 1
         self.revision += 1
 
@@ -59,6 +64,16 @@ class Board:
         if len(self.log) > _LONGEST_LOG:
             self.log = []
             self.layout += 1
+
+    def earliest(self, untils: list[list[datetime]]) -> list[datetime]:
+        """Return the first of several columns' times at each row."""
+        key = tuple(map(id, untils))
+        known = self._earliest.get(key)
+        if known is None:
+            if len(self._earliest) >= _MOST_TIMES:
+                self._earliest.clear()
+            known = self._earliest[key] = untils, list(map(min, *untils))
+        return known[1]
 
 
 class Column:
@@ -81,6 +96,8 @@ class Column:
     def refresh(self, board: Board, now: datetime) -> Sequence[int]:
         """Bring every row up to date; return the rows that were answered again."""
         anew = self._layout != board.layout or now < self._since
+        if not anew and self._position == len(board.log) and now < self.soonest:
+            return ()  # as mostly: of one that many classes share
         rows: Sequence[int] = range(len(board.candidates)) if anew else self._due(board, now)
         self._layout, self._position = board.layout, len(board.log)
         if anew or rows:
@@ -89,7 +106,7 @@ class Column:
                 self._answer_all(board, now)
             else:
                 self._answer_some(board, rows, now)
-            self.soonest = self._soonest()
+            self.soonest = NEVER if self.untils is board.never else self._soonest()
             self._since = now
         return rows
 
@@ -210,15 +227,11 @@ class Merged(Column):
         broken = [part.violations for part in self._parts if part.violations is not board.clear]
         self.violations = reduce(_added, broken) if broken else board.clear
         timed = [part.untils for part in self._parts if part.untils is not board.never]
-        self.untils = reduce(_earlier, timed) if timed else board.never
+        self.untils = board.earliest(timed) if len(timed) > 1 else timed[0] if timed else board.never
 
 
 def _added(some: list[Violations], more: list[Violations]) -> list[Violations]:
     return list(map(add, some, more))
-
-
-def _earlier(some: list[datetime], others: list[datetime]) -> list[datetime]:
-    return list(map(min, some, others))
 
 
 class Group:
@@ -229,7 +242,7 @@ class Group:
     """
 
     def __init__(self, constraints: Sequence[Constraint]) -> None:
-        self._constraints = tuple(constraints)
+        self._questions_of = [(constraint, _asking(constraint)) for constraint in constraints]
         self._reads: frozenset[Source] = frozenset().union(*(constraint.reads for constraint in constraints))
         fields = {field for constraint in constraints for field in constraint.fields}
         self._read = field_reader(tuple(sorted(fields)))
@@ -250,24 +263,35 @@ class Group:
             known = self._asked[asked] = self._merge(requirements)
         return known
 
+    def questions(self, requirements: Requirements) -> list[Question]:
+        """Return the columns of single constraints, for a group of which hardly any two operations ask the same."""
+        return [self._question(each, asks, requirements) for each, asks in self._questions_of]
+
     def forget(self) -> None:
         self._asked.clear()
         self._questions.clear()
         self._merged.clear()
 
     def _merge(self, requirements: Requirements) -> Merged:
-        columns = tuple([self._question(constraint, requirements) for constraint in self._constraints])
+        columns = tuple(self.questions(requirements))
         merged = self._merged.get(columns)
         if merged is None:
             merged = self._merged[columns] = Merged(columns, self._reads)
         return merged
 
-    def _question(self, constraint: Constraint, requirements: Requirements) -> Question:
-        asked = (constraint, constraint.asks(requirements))
+    def _question(
+        self, constraint: Constraint, asks: Callable[[Requirements], object], requirements: Requirements
+    ) -> Question:
+        asked = (constraint, asks(requirements))
         question = self._questions.get(asked)
         if question is None:
             question = self._questions[asked] = Question(constraint, requirements)
         return question
+
+
+def _asking(constraint: Constraint) -> Callable[[Requirements], object]:
+    """Return `asks` of a constraint, without the step in between where it asks for all the fields that it declares."""
+    return field_reader(constraint.fields) if getattr(type(constraint), "asks", None) is Rule.asks else constraint.asks
 
 
 def _changed(before: Candidate, after: Candidate) -> frozenset[Source]:

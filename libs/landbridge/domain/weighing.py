@@ -6,7 +6,6 @@ from operator import add, mul
 from typing import Final
 
 from landbridge.domain.catalogue import Catalogue, Policy
-from landbridge.domain.preferences.base import Measurement
 from landbridge.domain.requirements import Requirements
 
 # What holds where nobody registered a policy.
@@ -53,38 +52,31 @@ def policy_version(policy: Policy, catalogue: Catalogue, project: str) -> str:
     return f"{version}+{project}@{found.version}" if found is not None and found.preferences else version
 
 
-def common_unit(measurements: Sequence[Measurement]) -> str:
-    """Return the unit that most known measurements share (the first by name of several): others cannot be compared."""
-    units = {measurement[1] for measurement in measurements if measurement[0] is not None}
-    if len(units) < 2:
-        return units.pop() if units else ""
-    found = [measurement[1] for measurement in measurements if measurement[0] is not None]
-    return min(units, key=lambda unit: (-found.count(unit), unit))
+def common_unit(values: Sequence[float | None], units: Sequence[str]) -> str:
+    """Return the unit that most known values share (the first by name of several): others cannot be compared."""
+    found = [unit for value, unit in zip(values, units, strict=True) if value is not None]
+    return min(set(found), key=lambda unit: (-found.count(unit), unit), default="")
 
 
-def normalise(measurements: Sequence[Measurement], unit: str | None = None) -> list[float]:
-    """Map measurements, lower being better, to 0 (worst, or unknown) … 1 (best).
+def normalise(values: Sequence[float | None]) -> list[float]:
+    """Map values of one unit, lower being better, to 0 (worst, or unknown) … 1 (best).
 
     The median maps to a half, twice the median to a third, nothing to one. So differences count by their ratio, in
-    whatever unit; and because the median does not follow it, one outlier moves nobody but itself. `unit` is the common
-    one, where it is known.
+    whatever unit; and because the median does not follow it, one outlier moves nobody but itself.
     """
-    unit = common_unit(measurements) if unit is None else unit
-    known = [m[0] for m in measurements if m[0] is not None and m[1] == unit]
+    known = [value for value in values if value is not None]
     if not known:
-        return [0.0] * len(measurements)
+        return [0.0] * len(values)
     lowest = min(known)
     if lowest < 0.0:
         known = [max(0.0, value) for value in known]
     middle = _median(known) or min((value for value in known if value > 0.0), default=1.0)
-    if lowest > 0.0 and len(known) == len(measurements):  # as mostly
+    if lowest > 0.0 and len(known) == len(values):  # as mostly
         return [middle / (middle + value) for value in known]
-    return [
-        0.0 if m[0] is None or m[1] != unit else middle / (middle + m[0]) if m[0] > 0.0 else 1.0 for m in measurements
-    ]
+    return [0.0 if value is None else middle / (middle + value) if value > 0.0 else 1.0 for value in values]
 
 
-def _median(values: list[float]) -> float:
+def _median(values: Sequence[float]) -> float:
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
@@ -104,11 +96,11 @@ def weighted(scores: Sequence[Sequence[float]], weights: Sequence[float]) -> lis
             weight
         ):  # one after the other for each place, not by `sum`, whose last digits depend on the version of Python
             sums = map(add, sums, map(mul, column, repeat(weight)))
-    return [_rounded(value / whole) for value in sums]
-
-
-def _rounded(value: float) -> float:
-    """Round a mean of scores to nine digits as `round` does, in a third of the time unless it is about a tie."""
-    shifted = value * 1e9 + 0.5
-    below = int(shifted)
-    return below / 1e9 if 0.0 <= value <= 1.0 and 0.001 < shifted - below < 0.999 else round(value, 9)
+    # To nine digits as `round` does it, in a third of the time unless it is about a tie.
+    return [
+        below / 1e9
+        if 0.001 < (shifted := (mean := value / whole) * 1e9 + 0.5) - (below := int(shifted)) < 0.999
+        and 0.0 <= mean <= 1.0
+        else round(mean, 9)
+        for value in sums
+    ]

@@ -9,8 +9,9 @@ import msgspec
 from landbridge.domain.candidate import environment_of
 from landbridge.domain.constraints.base import moment
 from landbridge.domain.forecast import Forecast
+from landbridge.domain.measured import Measured
 from landbridge.domain.near_miss import Change, NearMiss
-from landbridge.domain.placement import Measured, ScoreCard
+from landbridge.domain.placement import ScoreCard
 from landbridge.domain.preferences import Measurement
 from landbridge.domain.queues import Plan
 from landbridge.domain.verdict import Assessment, EligibilityVerdict, Outlook

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from landbridge.domain.admission import Admission
-from landbridge.domain.backlog import AT_ONCE, Backlog, Room, room_after
+from landbridge.domain.backlog import AT_ONCE, Backlog, Room, ready, room_after, room_within
 from landbridge.domain.backlogs import MOST_CHARGES, MOST_STEPS, backlogs
 from landbridge.domain.forecast import forecast, snapshot
 from landbridge.domain.ledger import Charge
@@ -21,6 +21,7 @@ from landbridge.domain.tickets import Ticket
 from landbridge.domain.units import two_digits
 from support.deciding import NOW, a_catalogue, an_environment, an_operation
 from unit.domain.admission_world import a_plan, an_admission, arrive
+from unit.domain.observed import BACKLOGS
 
 GPUS = 8
 Work = tuple[int, int | None]  # devices, and minutes that it is expected to last; None: nothing tells
@@ -231,3 +232,11 @@ def test_a_line_of_unknown_length_never_wins() -> None:
     [found] = [each for each in ranking.cards[1].measurements if each.preference == "queue-delay"]
     assert found.unknown
     assert found.source.startswith("when there is room is unknown: 1 placed, 0 waiting, 1 of unknown duration")
+
+
+@given(backlog=BACKLOGS, cpu=st.integers(1, 20_000), priority=st.integers(0, 100))
+def test_what_every_operation_takes_may_be_looked_at_beforehand(backlog: Backlog, cpu: int, priority: int) -> None:
+    amounts = {"running": 1, "cpu": cpu}
+    prepared = ready(backlog, priority, {"running": 1})
+    assert all(front.resource != "running" for front in prepared.fronts)
+    assert room_within(prepared, amounts) == room_after(backlog, amounts, priority)

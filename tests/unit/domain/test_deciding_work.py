@@ -169,4 +169,4 @@ def test_columns_are_kept_for_a_bounded_number_of_measurements() -> None:
     for item in classes(busy=True, count=60):
         assert len(cache.ranked(item, sites, WEIGHTS).ranking.cards) == MANY
         assert sum(len(kept.profiles) for kept in cache._columns.values()) <= 10 * MANY
-    assert len(cache._sets) <= 1
+    assert len(cache._lineups) <= 1

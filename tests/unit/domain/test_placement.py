@@ -16,8 +16,9 @@ from landbridge.domain.decision_record import Placed, make_record, replay
 from landbridge.domain.eligibility import judge
 from landbridge.domain.evidence import Evidence
 from landbridge.domain.hardware import alternatives
-from landbridge.domain.placement import Choice, Measured, Ranking, Route, ScoreCard, choose, order, rank
-from landbridge.domain.preferences import PREFERENCES, Measurement, Observed
+from landbridge.domain.measured import Measured
+from landbridge.domain.placement import Choice, Ranking, Route, ScoreCard, choose, order, rank
+from landbridge.domain.preferences import PREFERENCES, Observed
 from landbridge.domain.ranking_cache import RankingCache
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.staging import measured_bandwidths
@@ -49,10 +50,6 @@ def hour(**spec: Any) -> RequirementClass:
 
 def priced(name: str, price: float | None, currency: str = "EUR") -> Candidate:
     return an_environment(name, cost={"currency": currency, "perHour": {"cpu-general": price}})
-
-
-def values(*numbers: float | None, unit: str = "s") -> list[Measurement]:
-    return [Measurement(number, unit, "test") for number in numbers]
 
 
 def test_cost_is_price_times_processors_times_hours() -> None:
@@ -167,15 +164,15 @@ def test_data_at_hand_takes_no_time_and_data_over_an_unknown_way_takes_unknown_t
 )
 def test_one_outlier_moves_nobody_but_itself(numbers: list[float], factor: float) -> None:
     numbers = sorted(numbers)
-    before = normalise(values(*numbers))
-    after = normalise(values(*numbers[:-1], numbers[-1] * factor))
+    before = normalise(numbers)
+    after = normalise([*numbers[:-1], numbers[-1] * factor])
     assert after[:-1] == pytest.approx(before[:-1])
     assert after[-1] <= before[-1] or after[-1] == pytest.approx(before[-1])
 
 
 @given(numbers=st.lists(st.one_of(st.none(), st.floats(0, 1e6)), min_size=1, max_size=8))
 def test_scores_lie_between_nothing_and_one_and_lower_values_never_score_less(numbers: list[float | None]) -> None:
-    scores = normalise(values(*numbers))
+    scores = normalise(numbers)
     assert all(0.0 <= score <= 1.0 for score in scores)
     known = sorted((number, score) for number, score in zip(numbers, scores, strict=True) if number is not None)
     assert all(left[1] >= right[1] for left, right in pairwise(known))
@@ -184,7 +181,7 @@ def test_scores_lie_between_nothing_and_one_and_lower_values_never_score_less(nu
 
 
 def test_units_do_not_matter_only_ratios_do() -> None:
-    assert normalise(values(1, 2, 10)) == pytest.approx(normalise(values(1000, 2000, 10_000, unit="ms")))
+    assert normalise([1, 2, 10]) == pytest.approx(normalise([1000, 2000, 10_000]))
 
 
 def test_the_operations_weights_win_over_the_projects_and_those_over_the_policys() -> None:

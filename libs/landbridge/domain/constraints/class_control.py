@@ -26,7 +26,10 @@ class ClassControl(Rule):
     def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:
         if not candidate.held:
             return OK
-        return (*self._accelerator(requirements, candidate, now), *self._compute(requirements, candidate))
+        compute = self._compute(requirements, candidate)
+        if requirements.accelerator is None:
+            return compute
+        return self._accelerator(requirements, candidate, now) + compute
 
     def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
         """Look only where anything is held."""
@@ -38,7 +41,9 @@ class ClassControl(Rule):
     def hold_all(
         self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime
     ) -> list[datetime | None]:
-        """Look only there as well."""
+        """Look only there as well, and only where any class is in question."""
+        if requirements.accelerator is None:
+            return [None] * len(candidates)
         return [serving_until(requirements, candidate, now) if candidate.held else None for candidate in candidates]
 
     def _accelerator(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:
@@ -56,12 +61,13 @@ class ClassControl(Rule):
 
     def _compute(self, requirements: Requirements, candidate: Candidate) -> Violations:
         asked = ((CPU, requirements.cpu), (MEMORY, requirements.memory), (SCRATCH, requirements.scratch))
+        replicas, opened, proven = requirements.replicas, candidate.open, candidate.proven
         short: list[str] = []
         paused: dict[str, tuple[OfferedClass, Hold]] = {}
         for resource, each in asked:
-            amount = each * requirements.replicas
+            amount = each * replicas
             # What is not there at all is for other rules to say.
-            if not candidate.open.get(resource, 0) < amount <= candidate.proven.get(resource, 0):
+            if not opened.get(resource, 0) < amount <= proven.get(resource, 0):
                 continue
             short.append(f"{format_quantity(resource, amount)} {resource}")
             for name, hold in candidate.held.items():

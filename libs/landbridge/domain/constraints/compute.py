@@ -26,15 +26,8 @@ class Compute(Rule):
     reads = frozenset({Source.CONTRACT, Source.EVIDENCE})
 
     def check(self, requirements: Requirements, candidate: Candidate, now: datetime) -> Violations:  # noqa: ARG002
-        replicas, proven = requirements.replicas, candidate.proven
-        cpu, memory, scratch = requirements.cpu * replicas, requirements.memory * replicas, requirements.scratch
-        if cpu <= proven.get(CPU, 0) and memory <= proven.get(MEMORY, 0) and not scratch:
-            return OK
-        violations: list[Violation] = []
-        for resource, amount in ((CPU, cpu), (MEMORY, memory), (SCRATCH, scratch * replicas)):
-            if amount:
-                self._amount(violations, resource, amount, candidate)
-        return tuple(violations) if violations else OK
+        cpu, memory = requirements.total_cpu, requirements.total_memory
+        return _missing(cpu, memory, requirements.scratch * requirements.replicas, candidate)
 
     def check_all(self, requirements: Requirements, candidates: Sequence[Candidate], now: datetime) -> list[Violations]:
         """Look closely only where it may not be enough: amounts differ from operation to operation."""
@@ -44,15 +37,24 @@ class Compute(Rule):
         return [
             OK
             if cpu <= (proven := candidate.proven).get(CPU, 0) and memory <= proven.get(MEMORY, 0)
-            else self.check(requirements, candidate, now)
+            else _missing(cpu, memory, 0, candidate)
             for candidate in candidates
         ]
 
-    def _amount(self, violations: list[Violation], resource: str, amount: int, candidate: Candidate) -> None:
-        claimed, proven = candidate.claimed.get(resource), candidate.proven.get(resource, 0)
-        if (claimed is not None and amount <= proven <= claimed) or (claimed is None and resource == SCRATCH):
-            return
-        violations.append(_violation(resource, amount, claimed, proven))
+
+def _missing(cpu: int, memory: int, scratch: int, candidate: Candidate) -> Violations:
+    """Return what there is not enough of, of what is asked for at all."""
+    claimed, proven = candidate.claimed, candidate.proven
+    if cpu <= proven.get(CPU, 0) and memory <= proven.get(MEMORY, 0) and not scratch:
+        return OK
+    violations: list[Violation] = []
+    for resource, amount in ((CPU, cpu), (MEMORY, memory), (SCRATCH, scratch)):
+        if not amount:
+            continue
+        stated, shown = claimed.get(resource), proven.get(resource, 0)
+        if (stated is None or not amount <= shown <= stated) and (stated is not None or resource != SCRATCH):
+            violations.append(_violation(resource, amount, stated, shown))
+    return tuple(violations) if violations else OK
 
 
 @lru_cache(maxsize=16_384)

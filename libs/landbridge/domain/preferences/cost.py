@@ -48,11 +48,14 @@ class Cost(Measure[Priced]):
             found = []
             for candidate, hosts, in_whole, by_hour, unpriced in profiles:
                 unit = in_whole if whole else by_hour
-                price = _host(hosts, cpu) if need is None else _accelerators(need, candidate)
+                if need is not None:
+                    price = _accelerators(need, candidate)
+                else:  # mostly the first is large enough
+                    price = hosts[0] if hosts and hosts[0][2] >= cpu else _host(hosts, cpu)
                 if price is None:
                     found.append(Measurement(None, unit, unpriced))
                     continue
-                source, moving = told_amount + price.told, 0.0
+                source, moving = told_amount + price[1], 0.0
                 if moves:
                     stage = staging(requirements, candidate)
                     unknown = _unknown(stage, candidate.contract.cost.currency, whole=whole)
@@ -60,7 +63,7 @@ class Cost(Measure[Priced]):
                         found.append(Measurement(None, unit, f"{source}; {unknown}"))
                         continue
                     moving = stage.egress or 0.0
-                found.append(measurement_of((price.price * amount * hours + moving, unit, source)))
+                found.append(measurement_of((price[0] * amount * hours + moving, unit, source)))
             return found
 
         return ask

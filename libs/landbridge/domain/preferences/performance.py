@@ -74,7 +74,11 @@ class Performance(Measure[Runner]):
                 if ran is not None and ran.samples >= ENOUGH_RUNS:
                     found.append(_as_observed(key, ran))
                     continue
-                speed, told, told_relative, _ = _host(hosts, cpu) if need is None else _accelerators(need, runner)
+                if need is not None:
+                    host = _accelerators(need, runner)
+                else:  # mostly the first is large enough
+                    host = hosts[0] if hosts and hosts[0][3] >= cpu else _host(hosts, cpu)
+                speed, told, told_relative, _ = host
                 if not speed:
                     found.append(_unknown(key, version, "s" if expected_s else RELATIVE))
                 elif expected_s:

@@ -3,28 +3,31 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from landbridge.domain.backlog import Backlog, Front, fronts, room_within
+from landbridge.domain.backlog import Backlog, Ready, ready, room_within
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.catalogue import Catalogue
-from landbridge.domain.ledger import demand, demand_anywhere
+from landbridge.domain.contract import RUNNING
+from landbridge.domain.ledger import Amounts, demand, demand_anywhere
 from landbridge.domain.preferences.base import Measure, Measurement, Observed
 from landbridge.domain.requirements import Requirements
 
 ENOUGH_STARTS: Final = 3
 MOST_MEASURED: Final = 100
+# What every operation takes, whatever else it takes.
+_EVERY: Final[Amounts] = {RUNNING: 1}
 
 
 class Line(NamedTuple):
     """An environment in front of which work waits. Without a `backlog` nothing does, or nothing tells of starts.
 
-    `fronts` are those that were needed so far, by priority; `measured` what was measured, by seconds until there is
+    `ready` is for the priorities that were asked for so far; `measured` what was measured, by seconds until there is
     room, which are mostly one of a few.
     """
 
     candidate: Candidate
     start: Measurement
     backlog: Backlog | None
-    fronts: dict[int, tuple[Front, ...]]
+    ready: dict[int, Ready]
     measured: dict[float, Measurement]
     told: str
 
@@ -67,7 +70,7 @@ class QueueDelay(Measure[Line]):
                     priority = _priority(requirements, catalogue)
                 ahead = known.get(priority)
                 if ahead is None:
-                    ahead = known[priority] = fronts(backlog, priority)
+                    ahead = known[priority] = ready(backlog, priority, _EVERY)
                 seconds, least_s = room_within(ahead, anywhere or demand(requirements, candidate))
                 measurement = measured.get(seconds) if seconds is not None else None
                 found.append(measurement or _measurement(line, seconds, least_s))
