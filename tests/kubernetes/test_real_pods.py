@@ -240,6 +240,25 @@ async def test_a_service_is_running_when_it_is_ready(pods: Pods) -> None:
     assert (found.outcome, found.reason) == (AttemptOutcome.CANCELLED, "cancelled")
 
 
+async def test_a_service_that_does_not_become_ready_leaves_no_pod(pods: Pods) -> None:
+    work = pods.work("sleep 300", type="service", ports={"web": {"port": 8080}})
+    assert await pods.executor.occupy([work]) == [None]
+    await pods.executor.start([work.key])
+    await pods.pod(work)
+    path = pods.path("deployments", names.name_of(work.key), group="apps")
+    await pods.admin.merge(path, {"spec": {"progressDeadlineSeconds": 5}})
+
+    view = await pods.end(work)
+
+    assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "not-ready")
+
+    async def gone() -> bool:
+        found = await pods.admin.get(path)
+        return found is not None and found["spec"]["replicas"] == 0 and not await pods.pods(work)
+
+    await wait_until(gone, "no pod of it is left", timeout_s=STARTS_S, every_s=0.5)
+
+
 async def test_many_at_once_each_run_once(pods: Pods) -> None:
     works = [await pods.run(f"echo ran; exit {number % 3}") for number in range(12)]
     for number, work in enumerate(works):

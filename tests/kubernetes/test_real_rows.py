@@ -6,20 +6,24 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from contract.executors.harness import stop
+from contract.executors.harness import a_lease, stop
 from landbridge.domain.ownership.environment_model import SlotPhase
+from landbridge.domain.ownership.leases import NO_LEASE
 from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.kubernetes.api import Object
 from landbridge_dispatch.executors.protocol import Work
 from support.kubernetes.access_point import image, real_is_wanted
 from support.kubernetes_disruptions import (
     bound_to_node,
+    class_without_runtime,
+    container_killed,
     deleted,
     evicted,
     image_without_shell,
     node_lost,
     node_with_device,
     preempted,
+    told_failed,
 )
 from support.kubernetes_pods import Pods
 from support.kubernetes_site import STARTS_S
@@ -64,6 +68,36 @@ async def test_what_takes_a_pod_away_before_its_start_is_told(pods: Pods, disrup
     assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, reason, False)
 
 
+async def test_a_pod_of_which_nobody_tells_the_end_is_lost_with_its_node(pods: Pods) -> None:
+    work, pod = await pods.running("sleep 300")
+    async with stopped_in_the_end(pods, work):
+        await told_failed(pods, pod)
+        found = await pods.report(work)
+    assert (found.outcome, found.reason) == (AttemptOutcome.FAILED, "node-lost")
+    assert found.message == "its node told nothing of its end"
+
+
+async def test_a_wrapper_that_is_killed_before_the_start_fails_the_start(pods: Pods) -> None:
+    pods.executor.hold_lease(NO_LEASE)
+    try:
+        work = await pods.run("echo must not run")
+        pod = await container_is(pods, work, "running")
+        await container_killed(pods, pod)
+        view = await pods.end(work)
+    finally:
+        pods.executor.hold_lease(a_lease(seconds=3600))
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "failed-to-start", False)
+    assert view.report is not None
+    assert view.report.message == "the wrapper ended before the start (Error (exit code 137))"
+
+
+async def test_a_pod_whose_sandbox_its_node_cannot_make_is_told(pods: Pods) -> None:
+    async with class_without_runtime(pods):
+        work = await pods.run("true", resources={"accelerator": {"class": "without-runtime", "count": 1}})
+        view = await pods.end(work)
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "sandbox-unavailable", False)
+
+
 async def test_an_image_without_a_shell_cannot_be_wrapped(pods: Pods) -> None:
     work = await pods.run("true", image=await image_without_shell(pods))
     view = await pods.end(work)
@@ -96,6 +130,19 @@ async def stopped_in_the_end(pods: Pods, work: Work) -> AsyncIterator[None]:
         yield
     finally:
         await stop(pods.executor, work, grace_ms=1_000)
+
+
+async def container_is(pods: Pods, work: Work, state: str) -> Object:
+    """Its pod, once its container is waiting, running or terminated."""
+
+    async def found() -> Object | None:
+        for pod in await pods.pods(work):
+            if any(state in status["state"] for status in pod["status"].get("containerStatuses") or ()):
+                return pod
+        return None
+
+    pod: Object = await wait_until(found, f"its container is {state}", timeout_s=STARTS_S, every_s=0.3)
+    return pod
 
 
 async def waiting(pods: Pods, work: Work, *reasons: str) -> Object:

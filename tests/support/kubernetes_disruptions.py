@@ -125,6 +125,36 @@ async def _nobody_elses(pods: Pods, node: str) -> None:
             pytest.skip(f"node {node} runs {meta['namespace']}/{meta['name']}, which a NoExecute taint would drive out")
 
 
+async def container_killed(pods: Pods, pod: Object) -> None:
+    """By the node, as its kernel does it: all processes of the pod's container, and not its sandbox."""
+    uid = pod["metadata"]["uid"]
+    marks = f"pod{uid}", f"pod{uid.replace('-', '_')}"
+    script = f"""
+for each in /proc/[0-9]*; do
+  case $(cat $each/cgroup 2>/dev/null) in *{marks[0]}*|*{marks[1]}*) ;; *) continue ;; esac
+  [ "$(cat $each/comm)" = pause ] || kill -9 "${{each#/proc/}}"
+done
+"""
+    await pods.site.on_node(script, sees_all=True)
+
+
+async def told_failed(pods: Pods, pod: Object) -> None:
+    """By an administrator or a controller, while nobody tells how its container is."""
+    await pods.admin.merge(f"{pods.path('pods', pod['metadata']['name'])}/status", {"status": {"phase": "Failed"}})
+
+
+@contextlib.asynccontextmanager
+async def class_without_runtime(pods: Pods) -> AsyncIterator[None]:
+    """The site's class `without-runtime` names a RuntimeClass whose handler no node has."""
+    path = "/apis/node.k8s.io/v1/runtimeclasses"
+    item = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": pods.site.run}}
+    made = await pods.admin.create(path, {**item, "handler": "landbridge-test-none"})
+    try:
+        yield
+    finally:
+        await pods.admin.delete(f"{path}/{pods.site.run}", uid=made["metadata"]["uid"])
+
+
 # -- nodes -------------------------------------------------------------------------------------------------------------
 
 

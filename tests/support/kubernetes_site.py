@@ -60,8 +60,11 @@ class RealSite:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "store-keys"}, "stringData": data}
         await self.admin.create(self.path("secrets"), secret)
 
-    async def on_node(self, script: str) -> str:
-        """Run a script as root with the node's /tmp below /h; return what it wrote to its termination log."""
+    async def on_node(self, script: str, *, sees_all: bool = False) -> str:
+        """Run a script as root with the node's /tmp below /h; return what it wrote to its termination log.
+
+        `sees_all`: among all processes of the node.
+        """
         api, path = self.admin, self.path("pods")
         pod = {
             "apiVersion": "v1",
@@ -69,6 +72,7 @@ class RealSite:
             "metadata": {"name": f"on-node-{uuid.uuid4().hex[:8]}"},
             "spec": {
                 "restartPolicy": "Never",
+                "hostPID": sees_all,
                 "nodeSelector": selector_of(self.node),
                 "volumes": [{"name": "h", "hostPath": {"path": "/tmp"}}],
                 "containers": [
@@ -158,7 +162,7 @@ def _write(
             "kubeconfig": "kubeconfig.yaml",
             "keeper": keeper,
             "startWithin": "60s",
-            "classes": {"device": {"resource": device}},
+            "classes": {"device": {"resource": device}, "without-runtime": {"runtimeClass": device.rpartition("/")[2]}},
             "nodeSelector": selector_of(node),
             "probes": {"image": reference},
             "carrier": {"image": reference, "within": "60s"},

@@ -218,6 +218,31 @@ async def test_an_image_that_cannot_be_pulled_fails_the_start_after_a_while(
     )
 
 
+async def test_what_keeps_a_container_from_being_created_is_told_by_the_warnings_that_say_so(
+    kubernetes: KubernetesHarness, cluster_watcher: Watcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciling, "STUCK_S", 0.2)
+    monkeypatch.setattr(events, "AGAIN_S", 0.5)
+    kubernetes.executor._reconciler._long_s = 2.0  # type: ignore[attr-defined]
+    waiting = {"waiting": {"reason": "ContainerCreating"}}
+    work = await pending(kubernetes, {"containerStatuses": [{"name": names.CONTAINER, "state": waiting}]})
+    [pod] = kubernetes.cluster.pods_of(name_of(work), namespace=NAMESPACE)
+    for reason, message in (
+        ("FailedCreatePodSandBox", "plugin type=bridge failed: no address"),
+        ("MissingClusterDNS", "kubelet does not have ClusterDNS IP configured"),
+    ):
+        kubernetes.cluster.event("pods", pod["metadata"]["name"], reason, message, namespace=NAMESPACE)
+
+    async def shown() -> bool:
+        view = await kubernetes.executor.look(work.key)
+        return view is not None and view.report is not None and "no address" in view.report.message
+
+    await wait_until(shown, "what says why is shown, although another warning is younger")
+    view = await cluster_watcher.end(work.key)
+
+    assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "sandbox-unavailable", False)
+
+
 async def test_a_quota_that_lets_no_pod_be_made_is_told_in_the_clusters_words(
     kubernetes: KubernetesHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

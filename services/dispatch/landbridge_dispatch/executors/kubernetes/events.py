@@ -5,6 +5,7 @@ a cluster that is full of waiting work must not be asked about each.
 """
 
 import time
+from collections.abc import Collection
 from typing import Final
 
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
@@ -17,8 +18,10 @@ KNOWN_MAX: Final = 2_000
 class Events:
     """Remembers for a while what was told of an object."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, telling: Collection[str] = ()) -> None:
+        """`telling`: reasons that say why something does not go on; of others there are many that do no harm."""
         self._api = api
+        self._telling = telling
         self._known: dict[str, tuple[str, float]] = {}
         self._asked_at = 0.0
 
@@ -28,7 +31,7 @@ class Events:
         return None if known is None else known[0].partition(":")[0]
 
     async def warning(self, namespace: str, uid: str) -> str:
-        """Return the latest warning about an object; empty where there is none, or where it is not time to ask."""
+        """Return the latest telling warning about an object, else the latest; empty for none, or if not asked now."""
         now = time.monotonic()
         told, at = self._known.get(uid, ("", -AGAIN_S))
         if now - at < AGAIN_S or now - self._asked_at < PAUSE_S:
@@ -40,7 +43,8 @@ class Events:
         except ApiError:
             # Who may not ask, or gets no answer, knows as much as where nothing was told.
             found = []
-        if latest := max(found, key=_time, default=None):
+        telling = [event for event in found if event.get("reason") in self._telling]
+        if latest := max(telling or found, key=_time, default=None):
             told = f"{latest.get('reason', '')}: {latest.get('message', '')}"
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()

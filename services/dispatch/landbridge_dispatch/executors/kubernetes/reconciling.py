@@ -23,6 +23,7 @@ from landbridge_dispatch.executors.kubernetes.orders import closed
 from landbridge_dispatch.executors.kubernetes.progress import Progress, progress
 from landbridge_dispatch.executors.kubernetes.serving import scaled_to_nothing, service_progress
 from landbridge_dispatch.executors.kubernetes.shelf import Shelf
+from landbridge_dispatch.executors.kubernetes.states import TELLING
 from landbridge_dispatch.executors.kubernetes.views import phase_of
 
 log = logs.get(__name__)
@@ -44,7 +45,7 @@ class Reconciler:
         self._shelf = shelf
         self._seen = seen
         self._long_s = units.parse_duration(bindings.kubernetes.start_within) / 1000
-        self._events = Events(shelf.api)
+        self._events = Events(shelf.api, TELLING)
         self._since: dict[tuple[str, str], float] = {}
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()

@@ -98,6 +98,8 @@ _EVICTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
 _LOST: Final = ("DeletionByTaintManager", "DeletionByPodGC")
 _NO_SANDBOX: Final = ("FailedCreatePodSandBox", "FailedPodSandBoxStatus", "NetworkNotReady")
 _NO_VOLUME: Final = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
+TELLING: Final = frozenset({*_NO_SANDBOX, *_NO_VOLUME})
+"""Warnings that say why a container is not created."""
 _NO_SHELL: Final = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 
 
