@@ -25,7 +25,9 @@ PATIENCE_S = 60.0
 Ref = tuple[str, common_v1.Epoch]
 
 
-def effective(name: str = "train", project: str = PROJECT, **lifecycle: Any) -> bytes:
+def effective(
+    name: str = "train", project: str = PROJECT, *, gang: dict[str, Any] | None = None, **lifecycle: Any
+) -> bytes:
     """Return a rendered operation's bytes."""
     document = {
         "apiVersion": "landbridge/v1",
@@ -33,6 +35,8 @@ def effective(name: str = "train", project: str = PROJECT, **lifecycle: Any) -> 
         "metadata": {"name": name, "project": project},
         "spec": {"type": "job", "command": ["true"], "lifecycle": lifecycle},
     }
+    if gang is not None:
+        document["spec"]["gang"] = gang  # type: ignore[index]
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
 
@@ -72,10 +76,16 @@ class Stage:
         await publish_batch(self.bus, stream, [Outbound(subject, kind, msgspec.json.encode(body), about)])
 
     async def accept(
-        self, name: str = "train", project: str = PROJECT, *, operation: str = "", **lifecycle: Any
+        self,
+        name: str = "train",
+        project: str = PROJECT,
+        *,
+        operation: str = "",
+        gang: dict[str, Any] | None = None,
+        **lifecycle: Any,
     ) -> str:
         """Say that intake has accepted an operation; return its id."""
-        operation, body = operation or str(uuid4()), effective(name, project, **lifecycle)
+        operation, body = operation or str(uuid4()), effective(name, project, gang=gang, **lifecycle)
         accepted = event_v1.OperationAccepted(
             operation=operation,
             project=project,

@@ -25,7 +25,8 @@ def show(found: Mapping[str, Any], name: str) -> None:
     """Print an explanation: what was decided, and how it stands now."""
     decision, now = found.get("decision") or {}, found.get("now") or {}
     route = str(decision.get("route") or "")
-    waits = bool(found.get("waiting")) or found.get("phase") in ("accepted", "queued", "retrying")
+    held_back = (found.get("waiting") or {}).get("by") == "dispatch"
+    waits = not held_back and (bool(found.get("waiting")) or found.get("phase") in ("accepted", "queued", "retrying"))
     output.fields(
         [
             ("Operation", f"{found.get('operation')}  {name}".strip()),
@@ -33,7 +34,7 @@ def show(found: Mapping[str, Any], name: str) -> None:
             ("Chosen", _chosen(decision, found)),
             ("Route", f"{route}: {_ROUTES[route]}" if route in _ROUTES else route),
             *_override(decision.get("override") or {}),
-            ("Waits for", _waits(found.get("waiting") or {}, now) if waits else ""),
+            ("Waits for", _waits(found.get("waiting") or {}, now if waits else {}) if waits or held_back else ""),
             *(_turn(now) if waits else ()),
             (
                 "Decided",

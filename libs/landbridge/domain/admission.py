@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from landbridge.domain import queues
 from landbridge.domain.candidate import environment_of
+from landbridge.domain.gang_admission import Failed, GangAdmitter, Gangs
 from landbridge.domain.keeper import PATIENCE, Keeper
 from landbridge.domain.ledger import Charge, Ledger, Limit, ScopeKind, Usage
 from landbridge.domain.limits import Limits
@@ -61,6 +62,10 @@ class Admission:
         self._bucket_of: dict[str, str] = {}
         self._keeper = Keeper(ledger, limits, self.buckets, self.promises, self._sleepers, patience)
         self._maker = RoomMaker(ledger, self.promises, self._keeper, self._wake_under)
+        self._gangs = Gangs(self.buckets)
+        self._together = GangAdmitter(
+            ledger, self._keeper, self.promises, self._gangs, self._bucket_of, revalidate, self._why
+        )
 
     # -- what happens -------------------------------------------------------------------------------------------------
 
@@ -77,6 +82,7 @@ class Admission:
         bucket = self.buckets.get(key)
         if bucket is None:
             self.buckets[key] = Bucket(key, plan)
+            self._gangs.note(self.buckets[key])
         else:
             self._keeper.drop(key)
             bucket.plan = plan
@@ -104,6 +110,8 @@ class Admission:
             self._bucket_of[ticket.operation] = key
             bucket.tickets.add(ticket)
             new.append(ticket)
+        if new and bucket.plan.gang:
+            self._gang_changed(bucket)
         return new
 
     def forget(self, operations: Iterable[str]) -> set[str]:
@@ -118,7 +126,15 @@ class Admission:
                 self._keeper.drop(key)
                 self._maker.take_back(key)
                 self._sleepers.wake(key)
+            if self.buckets[key].plan.gang:
+                self._gang_changed(self.buckets[key])
         return found
+
+    def _gang_changed(self, bucket: Bucket) -> None:
+        """Try a gang again, of which a member has come or gone: room was kept for it as it was."""
+        for key in self._gangs.keys(bucket.plan.gang):
+            self._keeper.drop(key)
+            self._sleepers.wake(key)
 
     def force(self, charge: Charge) -> None:
         """Take an operation out of its line and charge it, whatever the limits: a person has placed it."""
@@ -177,6 +193,7 @@ class Admission:
         empty = [key for key, bucket in self.buckets.items() if not bucket.tickets]
         for key in empty:
             self._sleepers.forget(key)
+            self._gangs.drop(self.buckets[key])
             del self.buckets[key]
         return empty
 
@@ -196,10 +213,10 @@ class Admission:
                 heapq.heappush(turns, (current, line))  # its project was given something meanwhile: another one's turn
                 continue
             bucket = self.buckets[line[0][1]]
-            found = self._try(bucket, now)
-            if found is not None:
-                admitted.append(found)
-            if found is not None and bucket.tickets:
+            alone = self._try(bucket, now) if not bucket.plan.gang else None
+            found = self._try_gang(bucket, now) if bucket.plan.gang else [alone] if alone is not None else []
+            admitted += found
+            if found and bucket.tickets:
                 heapq.heapreplace(line, (bucket.tickets.first.position, bucket.key))
             else:
                 heapq.heappop(line)
@@ -221,7 +238,7 @@ class Admission:
     def _lines(self, now: datetime) -> list[Line]:
         """Put awake buckets in lines within which age alone decides: all else that turns depend on is equal there."""
         lines: dict[tuple[object, ...], Line] = {}
-        for key in self._sleepers.take(now):
+        for key in {self._gangs.first(key) for key in self._sleepers.take(now) if key in self.buckets}:
             bucket = self.buckets.get(key)
             if bucket is not None and bucket.tickets:
                 bucket.full = {}
@@ -242,6 +259,23 @@ class Admission:
         return turn(self.buckets[key], self.promises.planned_for(key), self.limits, now)
 
     # -- one turn -----------------------------------------------------------------------------------------------------
+
+    def _try_gang(self, bucket: Bucket, now: datetime) -> list[Admitted]:
+        """Admit all members of a gang, or let all its classes sleep on what is in the way of any of them."""
+        found = self._together.admit(bucket.plan.gang, self.limits, now)
+        if not isinstance(found, Failed):
+            self._keeper.drop(bucket.key)
+            for placed in found:
+                placed.member.bucket.wait = None
+            return [Admitted(p.member.bucket.key, p.member.ticket, p.choice, p.charge) for p in found]
+        if found.keep:
+            complete_since = max(member.ticket.since for member in self._gangs.members(bucket.plan.gang))
+            self._keeper.keep_gang(bucket, found.keep, complete_since, now)
+        else:
+            self._keeper.drop(bucket.key)
+        for key, wait in found.waits.items():
+            self._block(self.buckets[key], wait, found.limits if key == bucket.key else set())
+        return []
 
     def _try(self, bucket: Bucket, now: datetime) -> Admitted | None:
         """Admit the oldest operation of a bucket, or let the bucket sleep."""

@@ -125,6 +125,9 @@ class _Lifecycle(_Part, frozen=True):
 
 class _Gang(_Part, frozen=True):
     framework: str = ""
+    name: str = ""
+    members: int = 0
+    span_environments: bool = False
 
 
 class _Spec(_Part, frozen=True):
@@ -208,6 +211,9 @@ def _requirements(operation: _Effective) -> Requirements:
         features=_features(operation, image_only=image is not None and not command),
         component=spec.component,
         framework=(spec.gang.framework or RANKS) if spec.type == DISTRIBUTED else "",
+        gang=spec.gang.name,
+        gang_members=spec.gang.members if spec.gang.name else 0,
+        gang_spans=bool(spec.gang.name) and spec.gang.span_environments,
     )
 
 
@@ -238,6 +244,7 @@ def _features(operation: _Effective, *, image_only: bool) -> tuple[str, ...]:
         acceptance=bytes(spec.acceptance) not in _EMPTY,
         environment_settings=bytes(operation.environment_settings) not in _EMPTY,
         framework=spec.gang.framework,
+        gang=bool(spec.gang.name),
     )
 
 

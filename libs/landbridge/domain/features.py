@@ -16,6 +16,7 @@ INPUTS = "inputs"
 OUTPUTS = "outputs"
 ENVIRONMENT_SETTINGS = "environment-settings"
 ASSIGNED_CLASS = "assigned-class"  # accelerators are of the class that an offer names, not the operation
+GANG_MEMBERS = "gang-members"  # it claims again what is withheld until all members of a gang are claimed
 _DISCONNECTION = "disconnection."
 _TYPE = "type."
 _FRAMEWORK = "framework."
@@ -56,6 +57,7 @@ PROCESS_FEATURES = (
     ASSIGNED_CLASS,
     CHECKPOINTS,
     ENVIRONMENT_SETTINGS,
+    GANG_MEMBERS,
     INPUTS,
     OUTPUTS,
 )
@@ -74,6 +76,7 @@ def features_of(
     acceptance: bool = False,
     environment_settings: bool = False,
     framework: str = "",
+    gang: bool = False,
 ) -> tuple[str, ...]:
     """Return, sorted, the features that an operation of this shape needs of a dispatcher.
 
@@ -88,6 +91,7 @@ def features_of(
         (acceptance, ACCEPTANCE),
         (environment_settings, ENVIRONMENT_SETTINGS),
         (framework not in ("", RANKS), framework_feature(framework)),
+        (gang, GANG_MEMBERS),
     )
     needed = [type_feature(workload_type), disconnection_feature(disconnection)]
     return tuple(sorted(needed + [feature for wanted, feature in asked if wanted]))
@@ -108,4 +112,5 @@ def needed_features(operation: Mapping[str, Any]) -> tuple[str, ...]:
         acceptance=bool(spec.get("acceptance")),
         environment_settings=bool(operation.get("environmentSettings")),
         framework=(spec.get("gang") or {}).get("framework") or "",
+        gang=bool((spec.get("gang") or {}).get("name")),
     )

@@ -1,6 +1,7 @@
 """For whom room is kept, and who has to leave it alone: what goes before, before what comes after."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from landbridge.domain.candidate import environment_of
@@ -38,6 +39,7 @@ class Keeper:
         self._sleepers = sleepers
         self._patience = patience
         self._reservations = Reservations(ledger, limits)
+        self._fixed: dict[str, Turn] = {}
 
     def set_limits(self, limits: Limits) -> None:
         self._limits = limits
@@ -46,9 +48,22 @@ class Keeper:
     def begin(self) -> None:
         self._reservations.begin()
 
+    @contextmanager
+    def holding_turn(self, bucket: Bucket, now: datetime) -> Iterator[None]:
+        """Let a bucket have the turn that it has now, whatever is charged for its gang meanwhile."""
+        self._fixed[bucket.key] = self._turn(bucket, now)
+        try:
+            yield
+        finally:
+            del self._fixed[bucket.key]
+
     def note(self, charge: Charge) -> None:
         """Note that something was admitted in this pass."""
         self._reservations.note(charge)
+
+    def note_back(self, charge: Charge) -> None:
+        """Take back that something was admitted in this pass."""
+        self._reservations.note_back(charge)
 
     def drop(self, key: str) -> None:
         """Keep nothing for a bucket any more, and wake whom that held back."""
@@ -73,6 +88,18 @@ class Keeper:
         wanted = [scope for scope in scopes if self._gives_way(scope, bucket.key, mine, now)]
         self._reservations.keep(bucket.key, Kept(charge, from_borrowers=not impatient), wanted)
 
+    def keep_gang(self, bucket: Bucket, charges: list[Charge], complete_since: datetime, now: datetime) -> None:
+        """Have what is released kept for all members of a gang, after enough patience; `bucket` is its first one's."""
+        patient_until = complete_since + self._patience
+        if patient_until > now:
+            self._sleepers.remind(bucket.key, patient_until)
+            self.drop(bucket.key)
+            return
+        mine = self._turn(bucket, now)
+        scopes = {s: None for charge in charges for s in limited_scopes(charge, self._ledger, self._limits)}
+        wanted = [scope for scope in scopes if self._gives_way(scope, bucket.key, mine, now)]
+        self._reservations.keep(bucket.key, Kept(charges[0], from_borrowers=False, besides=tuple(charges[1:])), wanted)
+
     def kept_from(self, bucket: Bucket, place: str, usage: Usage, now: datetime) -> Limit | None:
         """Return a limit under which room is kept for one that goes before a bucket; None if it may go on.
 
@@ -85,10 +112,10 @@ class Keeper:
             return None  # room was made for it, and whoever has room kept waits for that as well
         plan = bucket.plan
         charge = plan.charge(bucket.tickets.first, place, now)
-        mine = self._turn(bucket, now)
+        mine = self._turn(self._buckets[bucket.holder], now)
         for scope, holder in self._reservations.holders(charge):
             kept = self._reservations.kept_for(holder)
-            if kept is None or self._gives_way(scope, bucket.key, mine, now):
+            if kept is None or self._gives_way(scope, bucket.holder, mine, now):
                 continue
             if kept.from_borrowers and not mine[0]:
                 continue
@@ -108,4 +135,5 @@ class Keeper:
         return len(limits.chain(plan.queue)) > 1 and limits.borrows(self._ledger, plan.queue, plan.common) is None
 
     def _turn(self, bucket: Bucket, now: datetime) -> Turn:
-        return turn(bucket, self._promises.planned_for(bucket.key), self._limits, now)
+        fixed = self._fixed.get(bucket.key)
+        return fixed if fixed is not None else turn(bucket, self._promises.planned_for(bucket.key), self._limits, now)

@@ -34,9 +34,11 @@ class WaitReason(StrEnum):
     CONCURRENCY = "concurrency"
     QUOTA = "quota"
     EXCEEDS_QUOTA = "exceeds-quota"
+    EXCEEDS_CAPACITY = "exceeds-capacity"
     AT_CAPACITY = "at-capacity"
     RESERVED = "reserved"
     MAKING_ROOM = "making-room"
+    GANG_INCOMPLETE = "gang-incomplete"
     NO_ELIGIBLE_ENVIRONMENT = "no-eligible-environment"
 
 
@@ -47,7 +49,8 @@ class Plan:
     `serves` names the accelerator class of every place. `valid_until` is by environment; a verdict that has run out is
     renewed before it is used. `order` None: none is eligible now, and `nobody` says why. `policy` names whose weights
     it was ordered by, with versions. `expected` is how long an attempt is expected to take, `longest` after which time
-    it has surely ended; None: not known.
+    it has surely ended; None: not known. `gang` is that of the one operation or more of this class, with its project;
+    `members` of it are admitted together, `spans` says whether into several environments.
     """
 
     queue: str
@@ -68,6 +71,9 @@ class Plan:
     longest: timedelta | None = None
     component: str = ""
     serves: Mapping[str, str] = field(default_factory=dict)
+    gang: str = ""
+    members: int = 0
+    spans: bool = False
 
     def priority_at(self, waited: timedelta) -> int:
         """Return the priority after a time of waiting."""
@@ -117,7 +123,14 @@ class Plan:
 # For what waits for these, what is released may be kept; what waits for these has no use for room.
 KEEPS_ROOM = frozenset({WaitReason.AT_CAPACITY, WaitReason.QUOTA, WaitReason.CONCURRENCY, WaitReason.RESERVED})
 KEEPS_NOTHING = frozenset(
-    {WaitReason.QUEUE_PAUSED, WaitReason.QUEUE_DRAINING, WaitReason.NO_ELIGIBLE_ENVIRONMENT, WaitReason.EXCEEDS_QUOTA}
+    {
+        WaitReason.QUEUE_PAUSED,
+        WaitReason.QUEUE_DRAINING,
+        WaitReason.NO_ELIGIBLE_ENVIRONMENT,
+        WaitReason.EXCEEDS_QUOTA,
+        WaitReason.EXCEEDS_CAPACITY,
+        WaitReason.GANG_INCOMPLETE,
+    }
 )
 
 
@@ -132,10 +145,11 @@ class Wait(NamedTuple):
 class Bucket:
     """The waiting operations of one class, oldest first. They are one question: if the oldest must wait, all must."""
 
-    __slots__ = ("full", "key", "plan", "tickets", "wait")
+    __slots__ = ("full", "holder", "key", "plan", "tickets", "wait")
 
     def __init__(self, key: str, plan: Plan) -> None:
         self.key = key
+        self.holder = key  # under which name room is kept for it: that of the first of its gang
         self.plan = plan
         self.tickets = Tickets()
         self.full: dict[str, Limit | None] = {}  # places found without room in this pass; None: verdict ran out
@@ -218,6 +232,27 @@ def at_capacity(limit: Limit, amounts: Amounts, others: Sequence[str], usage: Us
 def reserved(limit: Limit) -> Wait:
     told = f"{limit.resource} of {limit.name} is kept for an operation that goes before it"
     return Wait(WaitReason.RESERVED, told, limit)
+
+
+def gang_incomplete(gang: str, here: int, members: int, why: str = "") -> Wait:
+    """Tell that a gang waits for members, or for what keeps one of them from being admitted."""
+    name = gang.rpartition("/")[2]
+    lacking = members - here
+    told = why or f"{lacking} more {'is' if lacking == 1 else 'are'} not accepted yet, not eligible, or not back yet"
+    return Wait(WaitReason.GANG_INCOMPLETE, f"gang {name} has {here} of {members} members waiting here; {told}")
+
+
+def gang_beyond(gang: str, members: int, limit: Limit, wanted: int, most: int) -> Wait:
+    """Tell which limit a gang exceeds as a whole, whatever else is held."""
+    asked, quota = format_quantity(limit.resource, wanted), format_quantity(limit.resource, most)
+    told = f"the {members} members of gang {gang} ask for {asked} {limit.resource} together, {limit.scope} {limit.name}"
+    return Wait(WaitReason.EXCEEDS_QUOTA, f"{told} may hold {quota}: raise it or ask for less", limit)
+
+
+def gang_too_large(gang: str, members: int) -> Wait:
+    """Tell that no assignment of a gang's members was found even if nothing else is held anywhere."""
+    told = f"the {members} members of gang {gang} do not fit into their environments together, even if those are empty"
+    return Wait(WaitReason.EXCEEDS_CAPACITY, f"{told}: ask for less, or let them be in more environments")
 
 
 def nobody(message: str) -> Wait:

@@ -72,8 +72,9 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
 
     Quantities are whole numbers for one replica: `cpu` millicores, `memory` and `scratch` bytes, `expected_ms`
     milliseconds, `timeout_ms` the longest time of an attempt (0: none). `uninterruptible`: it is not stopped for
-    others. `component` is what it is an instance of, with the version; `framework` is a gang's. Lists without an
-    order of their own are sorted.
+    others. `component` is what it is an instance of, with the version; `framework` is a gang's. `gang` names the one
+    that it is a member of, `gang_members` how many have to be placed with it, `gang_spans` whether elsewhere too.
+    Lists without an order of their own are sorted.
     """
 
     project: str
@@ -115,6 +116,9 @@ class Requirements(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_d
     uninterruptible: bool = False
     component: str = ""
     framework: str = ""
+    gang: str = ""
+    gang_members: int = 0
+    gang_spans: bool = False
 
     @property
     def needs_compute(self) -> bool:

@@ -11,7 +11,19 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from landbridge.domain.ledger import NOTHING, Charge, Ledger, Limit, Scope, Shifted, Usage, add, scopes
+from landbridge.domain.ledger import (
+    NOTHING,
+    Amounts,
+    Chain,
+    Charge,
+    Ledger,
+    Limit,
+    Scope,
+    Shifted,
+    Usage,
+    add,
+    scopes,
+)
 from landbridge.domain.limits import Limits
 
 # Between admission and the start of the time that a timeout counts, and for stopping after it.
@@ -21,11 +33,26 @@ MARGIN = timedelta(minutes=2)
 class Kept(NamedTuple):
     """What is kept for a bucket. Without an environment only room under limits of queues and project is.
 
-    `from_borrowers`: only work that must borrow has to make way.
+    `from_borrowers`: only work that must borrow has to make way. `besides` is what goes with it: the rest of its gang.
     """
 
     charge: Charge
     from_borrowers: bool
+    besides: tuple[Charge, ...] = ()
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        return (self.charge, *self.besides)
+
+    def wanted(self, scope: Scope, chain: Chain) -> Amounts:
+        """Return what is wanted under a scope."""
+        if not self.besides:
+            return self.charge.amounts
+        sums: dict[str, int] = {}
+        for charge in self.charges:
+            if scope in scopes(charge, chain):
+                add(sums, charge.amounts, 1)
+        return sums
 
 
 class Reservations:
@@ -82,7 +109,7 @@ class Reservations:
         if kept is None:
             return []
         found = self._forget(key)
-        return [Limit(*scope, resource) for scope in found for resource in kept.charge.amounts]
+        return [Limit(*scope, resource) for scope in found for resource in kept.wanted(scope, self._ledger.chain)]
 
     def kept_for(self, key: str) -> Kept | None:
         return self._kept.get(key)
@@ -95,11 +122,19 @@ class Reservations:
         for scope in scopes(charge, self._ledger.chain):
             add(self._fresh_used.setdefault(scope, {}), charge.amounts, 1)
 
+    def note_back(self, charge: Charge) -> None:
+        """Take back that something was admitted in this pass: the rest of its gang was not."""
+        if charge.operation not in self._fresh:
+            return
+        self._fresh.discard(charge.operation)
+        for scope in scopes(charge, self._ledger.chain):
+            add(self._fresh_used[scope], charge.amounts, -1)
+
     def in_the_way(
         self, key: str, scope: Scope, charge: Charge, usage: Usage, longest: timedelta | None, now: datetime
     ) -> Limit | None:
         """Return a limit under which a charge might delay what is kept for a bucket in a scope; None if none."""
-        wanted = self._kept[key].charge.amounts
+        wanted = self._kept[key].wanted(scope, self._ledger.chain)
         for resource, amount in charge.amounts.items():
             if resource in wanted and self._delays(scope, resource, wanted[resource], amount, usage):
                 if longest is not None and now + longest + MARGIN <= self._start(key, now):
@@ -135,16 +170,17 @@ class Reservations:
         """Return the earliest moment at which a bucket's oldest can start if nothing ends before it is expected to."""
         known = self._starts.get(key)
         if known is None:
-            known = self._starts[key] = self._find_start(self._kept[key].charge, now)
+            known = self._starts[key] = self._find_start(self._kept[key].charges, now)
         return known
 
-    def _find_start(self, charge: Charge, now: datetime) -> datetime:
+    def _find_start(self, charges: tuple[Charge, ...], now: datetime) -> datetime:
         ledger, limits = self._ledger, self._limits
-        present = {held.operation: held for scope in scopes(charge, ledger.chain) for held in ledger.held_in(*scope)}
+        under = {scope: None for charge in charges for scope in scopes(charge, ledger.chain)}
+        present = {held.operation: held for scope in under for held in ledger.held_in(*scope)}
         usage, at = Shifted(ledger, ledger.chain), now
         for held in sorted(present.values(), key=lambda held: _expected_end(held, now)):
             end = _expected_end(held, now)
-            if end > at and _fits(charge, usage, limits):
+            if end > at and _all_fit(charges, usage, limits):
                 break
             at = end
             usage.add(held, -1)
@@ -160,6 +196,18 @@ class Reservations:
 
 def _expected_end(charge: Charge, now: datetime) -> datetime:
     return now if charge.ends is None or charge.ends < now else charge.ends
+
+
+def _all_fit(charges: tuple[Charge, ...], usage: Shifted, limits: Limits) -> bool:
+    """Tell whether charges fit in one beside the other."""
+    if len(charges) == 1:
+        return _fits(charges[0], usage, limits)
+    beside = usage.copy()
+    for charge in charges:
+        if not _fits(charge, beside, limits):
+            return False
+        beside.add(charge)
+    return True
 
 
 def _fits(charge: Charge, usage: Usage, limits: Limits) -> bool:

@@ -46,6 +46,7 @@ __all__ = [
     "Executor",
     "FrameworkVia",
     "Gang",
+    "GangAfterStart",
     "GangFramework",
     "IdentityBoundary",
     "Image",
@@ -290,6 +291,17 @@ class GangFramework(StrEnum):
     RANKS = "ranks"
     # The replicas are a Ray cluster; the command runs once, as its driver.
     RAY = "ray"
+
+
+class GangAfterStart(StrEnum):
+    """What becomes of the members of a gang once all have been granted their places."""
+
+    # Not stated: together.
+    UNSPECIFIED = ""
+    # One that fails or is cancelled ends the others; one that has to be placed again has all of them placed again.
+    TOGETHER = "together"
+    # Each goes on by itself.
+    APART = "apart"
 
 
 class Operator(StrEnum):
@@ -723,14 +735,21 @@ class ServiceRoute(Document):
 
 
 class Gang(Document):
-    """How replicas start together."""
+    """How replicas, or the operations that name the same gang, start together."""
 
-    # All replicas start within this time or none does.
+    # All replicas, or all members, start within this time or none does.
     start_within: Duration = ""
-    # Whether replicas may be in several environments.
+    # Whether replicas or members may be in several environments.
     span_environments: bool = False
     # What the program expects of whoever starts it.
     framework: GangFramework = GangFramework.UNSPECIFIED
+    # The gang that the operation is a member of: one of several that start together or not at all. Unique in the
+    # project.
+    name: Name = ""
+    # How many operations are members of it.
+    members: Annotated[int, Field(ge=2, le=100)] = 0
+    # What becomes of the members once all have been granted their places.
+    after_start: GangAfterStart = GangAfterStart.UNSPECIFIED
 
 
 class OperationSpec(Document):

@@ -14,7 +14,7 @@ from landbridge.domain.errors import Problem
 from landbridge.domain.ids import IDEMPOTENCY_KEY_MAX, operation_id
 from landbridge.runtime.clock import Clock
 from landbridge.store import Tx
-from landbridge_intake import messages, queued, store
+from landbridge_intake import gangs, messages, queued, store
 from landbridge_intake.catalogue import CatalogueView
 from landbridge_intake.prepare import Prepared, Preparer, Ready, Unfit
 
@@ -90,9 +90,12 @@ class Acceptor:
         at = self._clock.wall()
         batch = await self._sort(submissions)
         limited = await self._hold_to_limits(tx, batch)
+        await self._hold_to_gangs(tx, batch)
         rows = [self._row(submissions[i], id_, batch.prepared[i]) for id_, i in batch.first.items()]
         new = await store.insert_operations(tx, rows, at)
         await queued.begin(tx, ((row.id, row.project) for row in rows if row.id in new and row.project in limited))
+        members = ((row.id, row.project, _gang(batch.prepared[batch.first[row.id]])) for row in rows if row.id in new)
+        await gangs.keep(tx, (member for member in members if member[2].name))
         await self._contents.keep(tx, self._bodies(submissions, batch, new))
         # Only what is taken by others, or would be refused although it may have been accepted before, is looked up.
         asked = {id_ for id_ in batch.ids if id_ and id_ not in new}
@@ -142,12 +145,32 @@ class Acceptor:
             self._turn_down(batch, id_, queued.full(project, limits[project]))
         return set(limits)
 
+    async def _hold_to_gangs(self, tx: Tx, batch: _Batch) -> None:
+        """Turn down what is new and declares its gang otherwise, or is one too many in it."""
+        wanted = {id_: _gang(batch.prepared[index]) for id_, index in batch.first.items()}
+        wanted = {id_: gang for id_, gang in wanted.items() if gang.name}
+        if not wanted:
+            return
+        keys = {id_: (batch.prepared[batch.first[id_]].project, gang.name) for id_, gang in wanted.items()}
+        known = await gangs.lock(tx, set(keys.values()))
+        accepted = await store.held_operations(tx, wanted)
+        for id_, gang in wanted.items():
+            if id_ in accepted:
+                continue
+            found = known.setdefault(keys[id_], gangs.Known(gang, id_, 0))
+            problems = found.problems(gang)
+            if problems:
+                del batch.first[id_]
+                self._turn_down(batch, id_, *problems)
+            else:
+                found.members += 1
+
     @staticmethod
-    def _turn_down(batch: _Batch, id_: str, problem: Problem) -> None:
+    def _turn_down(batch: _Batch, id_: str, *problems: Problem) -> None:
         for index, prepared in enumerate(batch.prepared):
             if batch.ids[index] == id_ and isinstance(prepared, Ready):
                 digests = prepared.written_sha256, prepared.document_sha256
-                batch.prepared[index] = Unfit((problem,), prepared.project, *digests)
+                batch.prepared[index] = Unfit(problems, prepared.project, *digests)
 
     @staticmethod
     def _row(submission: Submission, id_: str, prepared: Prepared) -> store.NewOperation:
@@ -225,6 +248,10 @@ class Acceptor:
         return messages.refused(
             project, submission.source, submission.submission, outcome.problems, at, conflicts_with=outcome.operation
         )
+
+
+def _gang(prepared: Prepared) -> gangs.Gang:
+    return prepared.gang if isinstance(prepared, Ready) else gangs.NO_GANG
 
 
 def _misplaced(submission: Submission, prepared: Prepared) -> Problem | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from landbridge.domain.documents import Catalogue, Document, Refusal, read_document, render
+from landbridge_intake.gangs import gang_of
 from landbridge_intake.ready import Prepared, Ready, Unfit
 from landbridge_intake.templates import Templates
 
@@ -105,6 +106,7 @@ def _prepare(read: Document | Refusal, digest: bytes, catalogue: Catalogue) -> P
         effective_digest,
         digest.hex(),
         effective_digest.hex(),
+        gang_of(rendered.value),
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from landbridge.domain.errors import Problem
+from landbridge_intake.gangs import NO_GANG, Gang
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Ready:
     effective_sha256: bytes
     written_hex: str
     effective_hex: str
+    gang: Gang = NO_GANG
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,7 @@ def _filled(template: _Template, body: bytes, values: Sequence[bytes]) -> Ready 
         digest,
         written.hex(),
         digest.hex(),
+        template.ready.gang,
     )
 
 

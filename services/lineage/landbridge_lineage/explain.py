@@ -30,7 +30,7 @@ def explanation(
         "phase": state.phase,
         "round": shown.round if shown else state.round,
         "rounds": [each.shown() for each in rounds],
-        "waiting": plain(state.waits),
+        "waiting": plain(state.waits or state.held_back),
         "decision": _decision(decision, shown),
         "assessment": _assessment(assessment),
         "environments": [],

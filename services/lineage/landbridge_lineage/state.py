@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from landbridge.domain.ownership.leases import GANG_INCOMPLETE
 from landbridge.schema.wire.event_v1 import Phase
 
 OPEN_PHASES = (Phase.ACCEPTED, Phase.QUEUED, Phase.PENDING, Phase.RUNNING, Phase.RETRYING)
@@ -78,6 +79,15 @@ class State(Part, frozen=True, kw_only=True):
         """The reason to wait, if the operation waits now."""
         current = self.waiting is not None and self.waiting.round >= self.round
         return self.waiting if current and self.phase in WAITING_PHASES else None
+
+    @property
+    def held_back(self) -> Waiting | None:
+        """The reason for which an operation that is claimed is not granted: others of its gang are not claimed yet."""
+        if self.phase is not Phase.PENDING or self.reason != GANG_INCOMPLETE or self.changed_at is None:
+            return None
+        return Waiting(
+            round=self.round, id="", at=self.changed_at, by="dispatch", reason=self.reason, message=self.message
+        )
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")

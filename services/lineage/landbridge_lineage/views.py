@@ -32,7 +32,7 @@ def summary(state: State) -> dict[str, Any]:
         "reason": state.reason,
         "message": state.message,
         "conditions": [{"type": name, **plain(held)} for name, held in sorted(state.conditions.items())],
-        "waiting": plain(state.waits),
+        "waiting": plain(state.waits or state.held_back),
         "acceptedAt": state.accepted_at,
         "changedAt": state.changed_at,
         "startedAt": state.started_at,

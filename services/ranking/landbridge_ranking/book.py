@@ -192,6 +192,9 @@ class Book:
             longest=_span(requirements.timeout_ms),
             component=requirements.component,
             serves=_served(requirements, eligible),
+            gang=f"{requirements.project}/{requirements.gang}" if requirements.gang_members > 1 else "",
+            members=requirements.gang_members,
+            spans=requirements.gang_spans,
         )
 
     def _order(self, entry: Entry, policy: Policy, eligible: list[Candidate]) -> Order | None:

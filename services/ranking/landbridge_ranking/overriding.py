@@ -86,6 +86,12 @@ def _judge(desk: "Desk", asked: OverrideRequest, now: datetime) -> _Forced:
     bucket, ticket = desk.admission.bucket_of(asked.operation), desk.admission.waiting(asked.operation)
     if bucket is None or ticket is None:
         raise ProblemError(409, "Nothing waits", _not_waiting(desk, asked.operation))
+    if bucket.plan.gang:
+        gang = bucket.plan.gang.rpartition("/")[2]
+        told = (
+            f"operation {asked.operation} is a member of gang {gang}, whose members are placed together or not at all"
+        )
+        raise ProblemError(409, "Not to be overridden", f"{told}; cancel it, and submit its work without a gang")
     entry, candidates = desk.book[bucket.key], desk.book.view.candidates.get(asked.environment, ())
     if not candidates:
         known = frozenset(desk.book.view.candidates)

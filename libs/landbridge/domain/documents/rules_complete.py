@@ -51,8 +51,30 @@ def replicas(scope: Scope) -> Iterator[Problem]:
         yield scope.problem(("replicas",), "not-used", message, "use the type distributed-job, or remove replicas")
     elif kind == "service" and count == 0:
         yield scope.problem(("replicas",), "out-of-range", "expected at least 1, found 0", "remove replicas for one")
-    if kind != "distributed-job" and scope.has("gang"):
-        yield scope.problem(("gang",), "not-used", f"has no effect on a {kind}", "remove it", at_key=True)
+
+
+def gang(scope: Scope) -> Iterator[Problem]:
+    """Tell what does not belong together in a gang: of replicas, or of the operations that name it."""
+    kind, path = scope.text("type") or "job", ("gang",)
+    named = scope.text("gang", "name")
+    if scope.has("gang") and (kind == "service" or (kind == "job" and not named)):
+        hint = "name the gang that it is a member of, or remove it" if kind == "job" else "remove it"
+        yield scope.problem(path, "not-used", f"has no effect on a {kind}", hint, at_key=True)
+        return
+    if named and not scope.has("gang", "members"):
+        message = "a gang of operations says how many they are"
+        yield scope.problem((*path, "members"), "missing-field", message, "add members, such as 2")
+    if named and kind == "job" and scope.has("gang", "framework"):
+        message = "has no effect on a job: a framework is told by the replicas of one operation"
+        yield scope.problem((*path, "framework"), "not-used", message, "use the type distributed-job, or remove it")
+    for field in ("members", "afterStart"):
+        if not named and scope.has("gang", field):
+            message = "belongs to a gang of several operations, which has a name"
+            yield scope.problem((*path, field), "not-used", message, "add gang.name, or remove it", at_key=True)
+    policy = ("lifecycle", "disconnection", "policy")
+    if named and scope.text("gang", "afterStart") != "apart" and scope.text(*policy) == "must-finish":
+        message = "must-finish work cannot be stopped, and members of a gang that stays together may have to be"
+        yield scope.problem(policy, "gang-must-finish", message, "use another policy, or gang.afterStart: apart")
 
 
 def ports(scope: Scope) -> Iterator[Problem]:
@@ -114,7 +136,7 @@ def accepted_outputs(scope: Scope) -> Iterator[Problem]:
 
 
 COMPLETE_RULES = (
-    something_runs, empty_command, image_registry, code_source, replicas, ports, long_work, checkpoints_needed,
+    something_runs, empty_command, image_registry, code_source, replicas, gang, ports, long_work, checkpoints_needed,
     accepted_outputs,
 )  # fmt: skip
 

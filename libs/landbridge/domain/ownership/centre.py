@@ -8,6 +8,7 @@ Handling a message twice leaves the state as handling it once: events and comman
 from collections.abc import Callable
 from typing import Any
 
+from landbridge.domain.ownership.centre_gang import GANG_HANDLERS
 from landbridge.domain.ownership.centre_give_way import GIVE_WAY_HANDLERS
 from landbridge.domain.ownership.centre_loss import LOSS_HANDLERS
 from landbridge.domain.ownership.centre_model import (
@@ -28,6 +29,7 @@ _HANDLERS: dict[type, Callable[[OperationState, Any, int, Rules, Timing], Decisi
     **REPORT_HANDLERS,
     **LOSS_HANDLERS,
     **GIVE_WAY_HANDLERS,
+    **GANG_HANDLERS,
 }
 
 
@@ -46,6 +48,7 @@ def accept(accepted: Accepted, now: int) -> OperationState:
         due_at=0 if accepted.recovering else due,
         queue_due=due,
         start_within_ms=accepted.start_within_ms,
+        gang=accepted.gang,
     )
 
 

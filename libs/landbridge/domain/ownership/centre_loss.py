@@ -133,13 +133,15 @@ def _override(state: OperationState, override: Override, now: int, rules: Rules,
     return Decision(released.state, flagged + released.effects)
 
 
-def _missing(state: OperationState, missing: InventoryMissing, _now: int, rules: Rules, _timing: Timing) -> Decision:
+def _missing(state: OperationState, missing: InventoryMissing, now: int, rules: Rules, timing: Timing) -> Decision:
     """Judge what the environment's full inventory lacks. A grant of the inventory's own term came after it.
 
     Absence alone proves nothing, since a restore younger than the last link of the lease chain leaves no mark: the
     environment is asked to occupy the slot, make sure that nothing of it runs, and say so. If it was surely restored,
     work that goes on without the centre may be alive and well there: a person decides.
     """
+    if state.environment == missing.environment and state.placement is PlacementState.OFFERED:
+        return _claim_again(state, missing, now, timing)
     mine = state.environment == missing.environment and state.placement in OWNED
     if not mine or state.grant_term >= missing.term:
         return Decision(state)
@@ -148,6 +150,13 @@ def _missing(state: OperationState, missing: InventoryMissing, _now: int, rules:
         return _record_lost(state, missing)
     state = replace(state, grant_term=missing.term, missing=restored, stopping=MISSING)
     return Decision(state, (SendStop(state.environment, state.epoch, MISSING, 0, True),))
+
+
+def _claim_again(state: OperationState, missing: InventoryMissing, now: int, timing: Timing) -> Decision:
+    """Count a gang's member as not claimed: if its environment still holds the place it claims it in the new term."""
+    if not 0 < state.claimed < missing.term:
+        return Decision(state)
+    return Decision(replace(state, claimed=0, due_at=now + timing.offer_ms))
 
 
 def _record_lost(state: OperationState, missing: InventoryMissing) -> Decision:

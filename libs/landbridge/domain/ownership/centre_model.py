@@ -34,6 +34,14 @@ from landbridge.domain.ownership.centre_effects import (
 )
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
+from landbridge.domain.ownership.gang_model import (
+    NO_GANG,
+    Gang,
+    GangBroken,
+    GangComplete,
+    GangShrunk,
+    GangWaits,
+)
 from landbridge.domain.ownership.policy import Disconnection, Retries
 
 __all__ = [
@@ -50,6 +58,11 @@ __all__ = [
     "EnvironmentExpired",
     "Former",
     "Free",
+    "Gang",
+    "GangBroken",
+    "GangComplete",
+    "GangShrunk",
+    "GangWaits",
     "GenerationRaised",
     "Grant",
     "InventoryItem",
@@ -194,6 +207,12 @@ class OperationState(msgspec.Struct, frozen=True, kw_only=True):
     """The priority class that a person gave it; empty = the one that it names."""
     start_within_ms: int = 0
     """How long a gang may take from its grant to its start; 0 = it is none."""
+    gang: Gang = NO_GANG
+    """The gang of operations that it is a member of."""
+    claimed: int = 0
+    """Term in which the environment claimed the current offer of a gang's member; 0 = it did not yet."""
+    together: bool = False
+    """Whether all members were claimed, so that claims are granted."""
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
@@ -214,6 +233,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 1
     recovering: bool = False
     start_within_ms: int = 0
+    gang: Gang = NO_GANG
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -369,7 +389,8 @@ Message = (
     Accepted | Decided | Waiting | Claim | ReportStarted | ReportFinished | ReportRelinquished | ReportFailedToStart
     | ReportCheckpointed | ReportRefused | CancelRequested | OfferTimeout | QueueTimeout | RetryDue | LinkLost
     | EnvironmentExpired | DeclaredDead | Override | MoveRequested | AdoptFound | StartDue | Preempted | QueueChanged
-    | InventoryItem | InventoryMissing | GenerationRaised | Recovered
+    | InventoryItem | InventoryMissing | GenerationRaised | Recovered | GangComplete | GangBroken | GangShrunk
+    | GangWaits
 )  # fmt: skip
 
 

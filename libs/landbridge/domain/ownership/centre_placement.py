@@ -36,7 +36,7 @@ from landbridge.domain.ownership.centre_shared import (
     move,
     set_condition,
 )
-from landbridge.domain.ownership.leases import PASSING_REFUSALS
+from landbridge.domain.ownership.leases import GANG_INCOMPLETE, PASSING_REFUSALS
 from landbridge.domain.ownership.policy import Timing
 from landbridge.domain.ownership.rules import Rules
 
@@ -73,6 +73,7 @@ def _decided(state: OperationState, decided: Decided, now: int, _rules: Rules, t
         concluded=False,
         missing=False,
         unplaceable=False,
+        claimed=0,
         timer=Timer.OFFER,
         due_at=now + timing.offer_ms,
     )
@@ -125,6 +126,8 @@ def _claim(state: OperationState, claim: Claim, now: int, rules: Rules, _timing:
     if stale:
         back = leave(state, Phase.QUEUED, now, reason=stale)
         return Decision(back.state, (*back.effects, RefuseClaim(claim.epoch, stale)))
+    if state.gang and not state.together:
+        return _withhold(state, claim, now)
     gang = state.start_within_ms
     state = replace(
         state,
@@ -134,6 +137,14 @@ def _claim(state: OperationState, claim: Claim, now: int, rules: Rules, _timing:
         due_at=now + gang if gang else 0,
     )
     return Decision(state, (Grant(claim.epoch, claim.term),))
+
+
+def _withhold(state: OperationState, claim: Claim, now: int) -> Decision:
+    """Note that a gang's member is claimed, and have the environment ask again: the gang decides on the grant."""
+    if not state.claimed:
+        state = replace(state, timer=Timer.OFFER, due_at=now + state.start_within_ms)
+    state = replace(state, claimed=claim.term)
+    return Decision(state, (RefuseClaim(claim.epoch, GANG_INCOMPLETE, True),))
 
 
 def _why_not(state: OperationState, claim: Claim, rules: Rules) -> str:
@@ -158,6 +169,9 @@ def _why_not(state: OperationState, claim: Claim, rules: Rules) -> str:
 def _offer_timeout(state: OperationState, _m: OfferTimeout, now: int, _rules: Rules, _timing: Timing) -> Decision:
     if state.placement is not PlacementState.OFFERED or now < state.due_at:
         return Decision(state)
+    if state.claimed and not state.together:
+        text = f"not all members of gang {state.gang.name} were claimed within {state.start_within_ms // 1000} s"
+        return take_back(state, now, GANG_INCOMPLETE, text)
     return take_back(state, now, "offer-unclaimed", f"environment {state.environment} did not claim the offer in time")
 
 
@@ -188,6 +202,11 @@ def _queue_timeout(state: OperationState, _m: QueueTimeout, now: int, _rules: Ru
     if is_terminal(state) or state.placement is not PlacementState.IDLE or now < state.queue_due:
         return Decision(state)
     waited_s = state.queue_timeout_ms // 1000
+    if state.gang and not state.together and not state.unplaceable:
+        message = (
+            f"gang {state.gang.name} found no places for all of its members within the queue timeout of {waited_s} s"
+        )
+        return end(state, Phase.FAILED, reason=GANG_INCOMPLETE, message=message)
     message = f"no environment took it within its queue timeout of {waited_s} s"
     return end(state, Phase.FAILED, reason="no-eligible-environment", message=message)
 

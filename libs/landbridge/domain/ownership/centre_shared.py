@@ -141,6 +141,8 @@ def leave(
         control_lost=False,
         missing=False,
         stopping="",
+        claimed=0,
+        together=state.together and state.gang.apart,
         concluded=state.concluded or report is not None,
     )
     verdict = Verdict.NONE if report is None else Verdict.ACCEPTED

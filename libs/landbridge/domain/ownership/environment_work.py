@@ -34,6 +34,7 @@ from landbridge.domain.ownership.environment_shared import (
     put,
     repeat_answer,
 )
+from landbridge.domain.ownership.gang_model import GANG_BROKEN
 from landbridge.domain.ownership.leases import StartVerdict, start_verdict
 from landbridge.domain.ownership.policy import OnDisconnect
 
@@ -45,7 +46,7 @@ PREEMPTED = "preempted"
 """Stop so that other work finds room: as for a move."""
 LATE = "gang-not-started"
 """Stop of a gang that has not started in time: it is given back."""
-SEALING = frozenset({MOVED, PREEMPTED})
+SEALING = frozenset({MOVED, PREEMPTED, GANG_BROKEN})
 """Stops before which a checkpoint is asked for."""
 # A stop for any other reason gives the work back, to be placed again.
 _STOPS_THAT_END_IT = frozenset({CANCELLED, STOPPED_ON_SITE})

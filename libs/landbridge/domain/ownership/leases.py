@@ -12,7 +12,9 @@ from msgspec.structs import replace
 from landbridge.domain.ownership.policy import DEFAULT_TIMING, Disconnection, OnDisconnect, Timing
 from landbridge.domain.ownership.rules import PRODUCTION, Rules
 
-PASSING_REFUSALS = frozenset({"stale-term", "reconciling", "recovering"})
+GANG_INCOMPLETE = "gang-incomplete"
+"""Reason for which a claim is withheld: not all members of the operation's gang are claimed yet."""
+PASSING_REFUSALS = frozenset({"stale-term", "reconciling", "recovering", GANG_INCOMPLETE})
 """Reasons for which a claim is refused only for now: claim again, in the term then held."""
 DISPLACED = "displaced"
 """Reason for which a dispatcher must end: another one has taken its place."""

@@ -33,7 +33,8 @@ def compare(
     """Compare a complete inventory taken in `term`, the term in force, with the operations it may concern.
 
     `states` holds every operation of the inventory that exists, and every one that the centre believes claimed or
-    running in this environment. Lower epochs come first, so that the current one has the last word.
+    running in this environment, or claimed there without a grant as a gang's member. Lower epochs come first, so that
+    the current one has the last word.
     """
     messages: list[tuple[str, Message]] = []
     quarantined: list[tuple[str, Epoch]] = []
@@ -48,7 +49,9 @@ def compare(
     missing = InventoryMissing(environment, term, restored)
     for operation in sorted(states):
         state = states[operation]
-        mine = state.environment == environment and state.placement in OWNED
+        here = state.environment == environment
+        claimed = state.placement is PlacementState.OFFERED and 0 < state.claimed < term
+        mine = here and (state.placement in OWNED or claimed)
         if mine and (operation, state.epoch) not in found:
             messages.append((operation, missing))
     return Reconciliation(tuple(messages), tuple(quarantined))

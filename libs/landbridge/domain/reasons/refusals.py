@@ -126,6 +126,11 @@ _MEANING: Final = (
         "add spec.checkpoints, or say that it starts over",
     ),
     Told(
+        "gang-must-finish",
+        "members of a gang that stays together may have to be stopped, and must-finish work cannot be",
+        "use another policy, or gang.afterStart: apart",
+    ),
+    Told(
         "checkpoints-missing",
         "a policy needs checkpoints that are not declared",
         "add spec.checkpoints with a connection",
@@ -177,6 +182,12 @@ _SENDING: Final = (
         "the project has as many operations waiting for their first place as limits.queued allows",
         "send it again once some were placed, or have limits.queued raised",
     ),
+    Told(
+        "gang-conflict",
+        "the gang was declared otherwise by the member that came first",
+        "declare all members alike, or name another gang",
+    ),
+    Told("gang-full", "the gang has all of its members", "name another gang: a name is used once in a project"),
     Told("not-a-list", "a bulk submission has items", "send a map with items, YAML documents or NDJSON"),
     Told("not-a-cloud-event", "an event is no CloudEvent 1.0", "add what is named"),
     Told(

@@ -73,6 +73,11 @@ TURNS: Final = (
         "waiting does not help: raise the quota or ask for less",
     ),
     Told(
+        WaitReason.EXCEEDS_CAPACITY.value,
+        "the <count> members of gang <gang> do not fit into their environments together, even if those are empty",
+        "waiting does not help: ask for less, or let them be in more environments (gang.spanEnvironments, constraints)",
+    ),
+    Told(
         WaitReason.AT_CAPACITY.value,
         "<environment> holds <amount> of <amount> <resource>, <amount> more are needed[; <environments> are full as well]",
         "wait: it goes on as others end there; landbridge explain ID has the forecast",
@@ -86,6 +91,11 @@ TURNS: Final = (
         WaitReason.MAKING_ROOM.value,
         "room is made in <environment> for the oldest of its kind: others were asked to leave and have not ended yet",
         "wait: they seal what they have and go",
+    ),
+    Told(
+        WaitReason.GANG_INCOMPLETE.value,
+        "gang <gang> has <count> of <count> members waiting here; …; or, while it is offered: claimed by <environment>, and not all others are",
+        "wait: all members start together; submit those that are missing, or cancel one and with it all",
     ),
     Told(
         WaitReason.NO_ELIGIBLE_ENVIRONMENT.value,

@@ -7,6 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from landbridge.domain.features import features_of
+from landbridge.domain.ownership.gang_model import NO_GANG, Gang
 from landbridge.domain.ownership.policy import RETRY_BACKOFF_MAX_MS, Disconnection, Retries
 from landbridge_dispatch.specification import DeclaredDisconnection, Lifecycle, disconnection_of, milliseconds
 
@@ -35,10 +36,13 @@ class DeclaredLifecycle(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeclaredGang(msgspec.Struct, frozen=True, rename="camel"):
-    """How the replicas of a distributed job start, as written."""
+    """How the replicas of a distributed job, or the members of a gang, start, as written."""
 
     start_within: str = ""
     framework: str = ""
+    name: str = ""
+    members: int = 0
+    after_start: str = ""
 
 
 class DeclaredAccelerator(msgspec.Struct, frozen=True):
@@ -54,7 +58,7 @@ class DeclaredResources(msgspec.Struct, frozen=True):
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """The same, as numbers. `start_within_ms` 0: it is no distributed job. `accelerator_class`: the one it names."""
+    """The same, as numbers. `start_within_ms` 0: it starts with nothing else. `accelerator_class`: the one it names."""
 
     policy: Disconnection
     retries: Retries
@@ -62,6 +66,7 @@ class Declared(msgspec.Struct, frozen=True):
     features: tuple[str, ...]
     start_within_ms: int = 0
     accelerator_class: str = ""
+    gang: Gang = NO_GANG
 
 
 class Specification(msgspec.Struct, frozen=True):
@@ -119,13 +124,16 @@ def declare(body: bytes) -> Declared:
         acceptance=_stated(spec.acceptance),
         environment_settings=_stated(document.environment_settings),
         framework=spec.gang.framework,
+        gang=bool(spec.gang.name),
     )
     policy = disconnection_of(Lifecycle(stop_grace=lifecycle.stop_grace, disconnection=lifecycle.disconnection))
     queue_timeout_ms = milliseconds(lifecycle.queue_timeout, QUEUE_TIMEOUT_MS)
-    start_within_ms = milliseconds(spec.gang.start_within, START_WITHIN_MS) if spec.type == "distributed-job" else 0
+    gang = Gang(spec.gang.name, spec.gang.members, spec.gang.after_start == "apart") if spec.gang.name else NO_GANG
+    starts_together = spec.type == "distributed-job" or bool(gang)
+    start_within_ms = milliseconds(spec.gang.start_within, START_WITHIN_MS) if starts_together else 0
     accelerator = spec.resources.accelerator
     named = accelerator.class_ if accelerator is not None else ""
-    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features, start_within_ms, named)
+    return Declared(policy, _retries(lifecycle.retries), queue_timeout_ms, features, start_within_ms, named, gang)
 
 
 @lru_cache(maxsize=256)

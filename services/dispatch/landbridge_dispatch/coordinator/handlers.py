@@ -41,6 +41,7 @@ class OperationsHandler:
         session = self._core.session(tx)
         await session.load(name for _, content in parsed for name in _operations(content))
         self._begin(session, parsed, await self._held(tx, parsed))
+        await session.join_gangs()
         _require_known(session, parsed)
         for _, content in parsed:
             if isinstance(content, wire.Decided):
@@ -81,6 +82,7 @@ class OperationsHandler:
                 generation=core.generation,
                 recovering=content.operation in held,
                 start_within_ms=declared.start_within_ms,
+                gang=declared.gang,
             )
             session.accept(accepted, specification)
 

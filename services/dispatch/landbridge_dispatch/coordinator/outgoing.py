@@ -65,13 +65,13 @@ def changed(state: OperationState, event: model.Lifecycle, at: str) -> Outbound:
     return Outbound(subjects.operation(event.event, state.project), _CHANGED, wire.encode(body), state.operation)
 
 
-def requeued(state: OperationState, requeue: model.Requeue, effective: Raw) -> Outbound:
-    """Return the request to judge and rank an operation again."""
+def requeued(state: OperationState, requeue: model.Requeue, effective: Raw, members: int = 0) -> Outbound:
+    """Return the request to judge and rank an operation again; as one of `members` of its gang, if it has one."""
     body = wire.Requeued(
         operation=state.operation,
         project=state.project,
         round=requeue.round,
-        effective=_for_this_round(effective, requeue.only, state.queue, state.priority),
+        effective=_for_this_round(state, effective, requeue.only, members),
         reason=requeue.reason,
         exclude=requeue.exclude,
         failed_over=requeue.failed_over,
@@ -79,15 +79,20 @@ def requeued(state: OperationState, requeue: model.Requeue, effective: Raw) -> O
     return Outbound(subjects.operation("requeued", state.project), _REQUEUED, wire.encode(body), state.operation)
 
 
-def _for_this_round(effective: Raw, environment: str, queue: str, priority: str) -> Raw:
+def _for_this_round(state: OperationState, effective: Raw, environment: str, members: int) -> Raw:
     """Apply what a person decided to a specification, for this round's judgement: environment, queue, priority class.
 
-    Every constraint stands. What is offered to the environment is the accepted specification, unchanged.
+    Of a gang, only those members count that have not completed; what goes on by itself is placed by itself. Every
+    constraint stands. What is offered to the environment is the accepted specification, unchanged.
     """
-    if not (environment or queue or priority):
+    other_gang = bool(state.gang) and (state.together or members != state.gang.members)
+    if not (environment or state.queue or state.priority or other_gang):
         return effective
     document = msgspec.json.decode(b64decode(msgspec.json.decode(effective, type=str)))
-    document["spec"].update({name: value for name, value in (("queue", queue), ("priority", priority)) if value})
+    chosen = (("queue", state.queue), ("priority", state.priority))
+    document["spec"].update({name: value for name, value in chosen if value})
+    if other_gang:
+        document["spec"]["gang"]["members"] = 1 if state.together else members
     if environment:
         _only_in(document, environment)
     return Raw(msgspec.json.encode(msgspec.json.encode(document, order="deterministic")))

@@ -44,7 +44,8 @@ async def requeue(core: Core, operation: str, principal: Principal, order: Order
         why = why_not_requeue(before) or core.queues.why_not(queue, order.priority, before.project)
         if why:
             raise ProblemError(409, "Cannot be changed", f"operation {operation}: {why}")
-        session.decide(operation, model.QueueChanged(principal.name, order.reason, order.queue, order.priority))
+        wish = model.QueueChanged(principal.name, order.reason, order.queue, order.priority)
+        session.decide_for_gang(operation, wish)  # its gang waits in one queue
         listed = await changes(tx, {operation: before}, session.states())
         events = await session.finish()
         await audit.record(

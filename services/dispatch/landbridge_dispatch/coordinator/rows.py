@@ -14,6 +14,7 @@ import msgspec
 from landbridge.domain.lifecycle import Phase
 from landbridge.domain.ownership.centre_model import Former, OperationState, PlacementState, Timer
 from landbridge.domain.ownership.epochs import NEVER_PLACED, Epoch
+from landbridge.domain.ownership.gang_model import NO_GANG, Gang
 from landbridge.domain.ownership.policy import Disconnection, Retries
 from landbridge.store import ContentionError, Tx
 
@@ -44,6 +45,9 @@ class Rest(msgspec.Struct, frozen=True, omit_defaults=True):
     queue: str = ""
     priority: str = ""
     start_within_ms: int = 0
+    gang: Gang = NO_GANG
+    claimed: int = 0
+    together: bool = False
 
 
 class Row:
@@ -82,7 +86,14 @@ _PLACEMENTS = {state.value: state for state in PlacementState}
 _TIMERS = {timer.value: timer for timer in Timer}
 
 _SELECT = f"select id::text, project, spec_sha256, {', '.join(_COLUMNS)}, rest from operation"  # noqa: S608
-_BY_ID = f"{_SELECT} where id = any($1::uuid[]) order by id for update"
+# With the other members of their gangs: locked in the order of ids with all others, so that nobody waits in a circle.
+_BY_ID = f"""
+{_SELECT} where id = any(array(
+    select unnest($1::uuid[]) union select other.operation from gang_member one
+    join gang_member other on other.project = one.project and other.gang = one.gang
+    where one.operation = any($1::uuid[])
+)) order by id for update
+"""  # noqa: S608
 _DUE = f"{_SELECT} where id = any($1::uuid[]) and timer <> '' and due_at <= $2 order by id for update"
 _OF_ENVIRONMENT = f"{_SELECT} where environment = $1 and active and id > $2::uuid order by id limit $3 for update"
 # Rows that begin alike are inserted together: only id and specification differ, and are arrays.
@@ -112,7 +123,7 @@ def _to_row(record: Any) -> Row:
      concluded, attempts, timer, due_at, queue_due, decision_id, contract_version, until, body) = record  # fmt: skip
     (centre, former, missing, failures, failed_starts, returns, policy, retries, queue_timeout_ms, cancel, forced,
      control_lost, unplaceable, exclude, checkpoint, pinned, overlap, stopping, queue, priority,
-     start_within_ms) = _read_rest(body)  # fmt: skip
+     start_within_ms, gang, claimed, together) = _read_rest(body)  # fmt: skip
     state = OperationState(
         operation=name, project=project, phase=_PHASES[phase], op_seq=op_seq, generation=centre, round=round_,
         epoch=Epoch(generation, counter), environment=environment, placement=_PLACEMENTS[placement],
@@ -122,7 +133,7 @@ def _to_row(record: Any) -> Row:
         cancel_forced=forced, control_lost=control_lost, unplaceable=unplaceable, exclude=exclude,
         decision_id=decision_id, contract_version=contract_version, valid_until=until, checkpoint=checkpoint,
         pinned=pinned, overlap=overlap, stopping=stopping, queue=queue, priority=priority,
-        start_within_ms=start_within_ms,
+        start_within_ms=start_within_ms, gang=gang, claimed=claimed, together=together,
     )  # fmt: skip
     return Row(state, sha)
 

@@ -4,7 +4,7 @@ Commands are gathered into one message per environment and kind, events stay one
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from landbridge.bus.envelope import Outbound
@@ -13,10 +13,11 @@ from landbridge.domain.ownership import centre_model as model
 from landbridge.domain.ownership.centre import accept, decide
 from landbridge.domain.ownership.centre_model import OperationState
 from landbridge.domain.ownership.epochs import Epoch
+from landbridge.domain.ownership.gang import decide_gang, joined, members_left
 from landbridge.domain.ownership.policy import DEFAULT_TIMING, Timing
 from landbridge.runtime import logs
 from landbridge.store import Tx
-from landbridge_dispatch.coordinator import rows
+from landbridge_dispatch.coordinator import gangs, rows
 from landbridge_dispatch.coordinator.declared import Specification, Specifications, as_raw, declare
 from landbridge_dispatch.coordinator.measures import alarms, transitions
 from landbridge_dispatch.coordinator.outgoing import Commands, changed, freed, requeued
@@ -49,6 +50,7 @@ class Session:
         self._commands = Commands()
         self._offers: list[tuple[OperationState, model.SendOffer]] = []
         self._timers: dict[int, list[str]] = {}
+        self._gangs: dict[gangs.Key, list[str]] = {}
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -56,21 +58,41 @@ class Session:
         """Read and lock operations that are not at hand yet; those that do not exist stay absent."""
         wanted = sorted(name for name in set(operations).difference(self._rows) if is_id(name))
         if wanted:
-            self._rows.update(await rows.load(self.tx, wanted))
+            self._take_in(await rows.load(self.tx, wanted))
+            await self._complete_gangs()
 
     async def load_active(self, environment: str, *, after: str = rows.FIRST_ID, limit: int = 100_000) -> list[str]:
         """Read and lock what an environment may know of; return the ids read."""
         found = await rows.load_active(self.tx, environment, after=after, limit=limit)
+        self._take_in(found)
+        await self._complete_gangs()
+        return list(found)
+
+    def _take_in(self, found: Mapping[str, Row]) -> None:
+        """Have rows at hand; those that are, are as decided so far: members of a gang are read with each of them."""
         for operation, row in found.items():
             self._rows.setdefault(operation, row)
-        return list(found)
 
     async def load_due(self, operations: Iterable[str]) -> list[str]:
         """Read and lock the operations whose timer has run out; return them."""
         wanted = sorted(set(operations).difference(self._rows))
         found = await rows.load_due(self.tx, wanted, self.now) if wanted else {}
-        self._rows.update(found)
+        self._take_in(found)
+        await self._complete_gangs()
         return list(found)
+
+    async def _complete_gangs(self) -> None:
+        """Read and lock the members of all gangs at hand: about none of them is decided without the others.
+
+        Asked after the locks are held: who joined meanwhile is seen.
+        """
+        keys = {gangs.key_of(row.state) for row in self._rows.values() if row.state.gang}
+        if not keys:
+            return
+        for operation in await gangs.members(self.tx, keys):
+            if operation not in self._rows:
+                self._take_in(await rows.load(self.tx, [operation]))
+        self._gangs = gangs.by_key(row.state for row in self._rows.values())
 
     def state(self, operation: str) -> OperationState | None:
         """Return the state by now, None if the operation is unknown here."""
@@ -91,12 +113,40 @@ class Session:
         self._fresh.setdefault(specification.sha256, specification)
         self._note_timer(state)
 
+    async def join_gangs(self) -> None:
+        """Make what was begun here members of their gangs; those of a gang that has ended end with it."""
+        new = [row.state for row in self._rows.values() if row.new and row.state.gang]
+        if not new:
+            return
+        await gangs.join(self.tx, new)
+        await self._complete_gangs()
+        for state in new:
+            for operation, told in joined(self._members(state), state.operation):
+                self.decide(operation, told)
+
+    def decide_for_gang(self, operation: str, message: model.Message) -> None:
+        """Decide the same for an operation and all other members of its gang that have not ended."""
+        for name in sorted(self._members(self._rows[operation].state)):
+            self._apply(name, decide(self._rows[name].state, message, self.now, timing=self._timing))
+
+    def _members(self, state: OperationState) -> dict[str, OperationState]:
+        if not state.gang:
+            return {state.operation: state}
+        return {name: self._rows[name].state for name in self._gangs[gangs.key_of(state)]}
+
     def decide(self, operation: str, message: model.Message) -> None:
         """Run the production decision and gather its effects. The operation must be at hand."""
+        state = self._rows[operation].state
+        if not state.gang:
+            self._apply(operation, decide(state, message, self.now, timing=self._timing))
+            return
+        for name, decision in decide_gang(self._members(state), operation, message, self.now, timing=self._timing):
+            self._apply(name, decision)
+
+    def _apply(self, operation: str, decision: model.Decision) -> None:
         row = self._rows[operation]
-        before = row.state
-        decision = decide(before, message, self.now, timing=self._timing)
-        after = row.state = decision.state
+        before, after = row.state, decision.state
+        row.state = after
         if after.due_at and after.due_at != before.due_at:
             self._note_timer(after)
         for effect in decision.effects:
@@ -186,7 +236,8 @@ class Session:
         if isinstance(effect, model.Lifecycle):
             return changed(state, effect, self._at)
         if isinstance(effect, model.Requeue):
-            return requeued(state, effect, self._specification(state.operation).raw)
+            left = members_left(self._members(state)) if state.gang else 0
+            return requeued(state, effect, self._specification(state.operation).raw, left)
         return freed(state, effect)
 
     def _count(self) -> None:

@@ -10,7 +10,7 @@ from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.errors import BusError
 from landbridge.domain.ownership import environment_model as own
-from landbridge.domain.ownership.leases import HeldLease
+from landbridge.domain.ownership.leases import PASSING_REFUSALS, HeldLease
 from landbridge.runtime import logs
 from landbridge.runtime.failpoints import failpoint
 from landbridge.schema.wire.request_v1 import ClaimReply, ClaimRequest
@@ -28,7 +28,7 @@ REPLY_WITHIN_S: Final = 5.0
 RETRY_S: Final = (0.05, 0.2, 0.5, 1.0, 2.0)
 ASK_AGAIN_S: Final = 2.0
 # Refusals that say nothing about the placement, only about this moment.
-PASSING: Final = frozenset({"recovering", "stale-term", "reconciling", "displaced"})
+PASSING: Final = frozenset({*PASSING_REFUSALS, "displaced"})
 _reply: Final = msgspec.json.Decoder(ClaimReply)
 
 
