@@ -11,6 +11,7 @@ from landbridge.cli.options import Format, Output
 from landbridge.cli.output import Column
 
 if TYPE_CHECKING:
+    from landbridge.domain.preferences import Observed
     from landbridge_ranking.whatif.measures import Report, Waits
     from landbridge_ranking.whatif.simulate import Compared
 
@@ -40,8 +41,8 @@ def simulate(
     """Try policies on a trace of work, on virtual time.
 
     The work goes through the code that decides in production. Needs no instance and changes nothing. Every environment
-    is taken to be connected and proven; work starts as soon as it is placed. Ends with 1 if a limit was ever exceeded,
-    which would be a defect.
+    is taken to be connected and proven; it does as the scenario says, and rankings follow what is observed of it. Ends
+    with 1 if a limit was ever exceeded, which would be a defect.
     """
     from landbridge_ranking.whatif.problems import ScenarioError
     from landbridge_ranking.whatif.simulate import simulate as run
@@ -101,7 +102,10 @@ def _print(found: "Compared") -> None:
         (
             Column("POLICY", styled=True),
             *(Column(title, right=True) for title in ("PLACED", "WAIT MEAN", "P50", "P95", "P99", "LONGEST")),
-            *(Column(title, right=True) for title in ("DEVICES", "PEAK", "COST", "G/KWH", "FAIRNESS", "DISPLACED")),
+            *(
+                Column(title, right=True)
+                for title in ("DEVICES", "PEAK", "COST", "G/KWH", "FAIRNESS", "DISPLACED", "LET DOWN")
+            ),
         ),
         [_row(name, report) for name, report in reports.items()],
     )
@@ -110,6 +114,11 @@ def _print(found: "Compared") -> None:
     output.table(
         (Column("POLICY"), *(Column(name.upper(), right=True) for name in environments)),
         [(name, *(f"{report.utilisation[e]:.1%}" for e in environments)) for name, report in reports.items()],
+    )
+    print("\nObserved at the end: mean of the last starts, attempts let down of the last ones")
+    output.table(
+        (Column("POLICY"), *(Column(name.upper(), right=True) for name in environments)),
+        [(name, *(_observed(report, each) for each in environments)) for name, report in reports.items()],
     )
     print("\nWait by queue, p95")
     queues = sorted({name for report in reports.values() for name in report.waits_by_queue})
@@ -136,6 +145,7 @@ def _row(name: str, report: "Report") -> tuple[str, ...]:
         "unknown" if report.grams_per_kwh is None else f"{report.grams_per_kwh:.0f}",
         f"{report.fairness:.3f}",
         str(report.evictions),
+        str(report.let_down),
     )
 
 
@@ -145,6 +155,13 @@ def _money(amount: float, currency: str) -> str:
 
 def _unpriced(report: "Report") -> str:
     return f" + {report.unpriced} of unknown price" if report.unpriced else ""
+
+
+def _observed(report: "Report", environment: str) -> str:
+    from landbridge_ranking.whatif.plot import told
+
+    seen = report.observed.get(environment)
+    return f"{told(seen.start_delay_s)}, {seen.failures} of {seen.attempts}" if seen is not None else "-"
 
 
 def _p95(waits: "Waits | None") -> str:
@@ -194,10 +211,22 @@ def _report(name: str, report: "Report", found: "Compared") -> dict[str, Any]:
         "gramsPerKWh": report.grams_per_kwh,
         "fairness": report.fairness,
         "displaced": report.evictions,
+        "letDown": report.let_down,
+        "observed": {environment: _seen(each) for environment, each in report.observed.items()},
         "makespanSeconds": report.makespan_s,
         "limitsExceeded": list(report.exceeded),
         "assessments": report.assessments,
         "passes": report.passes,
+    }
+
+
+def _seen(observed: "Observed") -> dict[str, Any]:
+    return {
+        "starts": observed.starts,
+        "startDelaySeconds": observed.start_delay_s,
+        "attempts": observed.attempts,
+        "letDown": observed.failures,
+        "runSeconds": {key: ran.median_s for key, ran in observed.runs.items()},
     }
 
 

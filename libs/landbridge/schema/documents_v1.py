@@ -14,6 +14,7 @@ __all__ = [
     "Accepts",
     "Access",
     "AdmissionBoundary",
+    "Behaviour",
     "Boundaries",
     "CapabilityAttributes",
     "CapabilityClass",
@@ -1652,6 +1653,17 @@ class ScenarioPolicy(Document):
     documents: Annotated[tuple[Annotated[str, Field(max_length=1000)], ...], Field(max_length=100)] = ()
 
 
+class Behaviour(Document):
+    """How one environment really does. What policies learn of it they learn as in production: from what they observe."""
+
+    # How fast it does the work: 2 is twice as fast as the trace says.
+    speed: Annotated[float, Field(ge=0.01, le=100)] | None = None
+    # How long it takes from placement to start.
+    start_delay: Duration = ""
+    # The share of attempts that it lets down: they end on the way and wait again for all of their work.
+    failures: Annotated[float, Field(ge=0, le=0.95)] = 0.0
+
+
 class ScenarioSpec(Document):
     """What is simulated."""
 
@@ -1666,6 +1678,10 @@ class ScenarioSpec(Document):
     trace: Trace
     # What is compared, at least one.
     policies: Annotated[tuple[ScenarioPolicy, ...], Field(min_length=1, max_length=20)]
+    # How environments really do, where that differs from what contracts say and work expects; by their names.
+    behaviour: Annotated[Mapping[Name, Behaviour], Field(max_length=500)] = Field(default_factory=dict)
+    # Another number draws anew which attempts environments let down; the same one always draws the same.
+    seed: Annotated[int, Field(ge=0)] = 0
 
 
 class Scenario(Document):

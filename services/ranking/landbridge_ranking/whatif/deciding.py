@@ -28,15 +28,21 @@ class Decider:
         self._index: EligibilityIndex = book.index
         self._reorder = _REORDER.get(choosing) if choosing is not None else None
         self._known: dict[str, tuple[Assessment, Plan]] = {}
-        self._shape = -1
+        self._stamp = (-1, -1)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it chooses by rank, and so by what is observed."""
+        return self._reorder is None
 
     def plan(self, shape: RequirementClass, now: datetime) -> Plan:
         """Return the plan of a class by a verdict of this moment; the same object while nothing changed."""
         self.assessments += 1
         self.book.view.withdraw(now)
         self.book.settle()
-        if self.book.view.shape_revision != self._shape:
-            self._shape, self._known = self.book.view.shape_revision, {}
+        stamp = (self.book.view.shape_revision, self.book.rankings.version)
+        if stamp != self._stamp:
+            self._stamp, self._known = stamp, {}
         found = self._index.assess(shape, now)
         known = self._known.get(shape.key)
         if known is not None and known[0].id == found.id:

@@ -12,6 +12,7 @@ from landbridge.domain.ledger import Ledger
 from landbridge.domain.limits import Limits
 from landbridge.domain.requirements import RequirementClass
 from landbridge.domain.tickets import Ticket
+from landbridge_ranking.whatif.behaviour import Behaviours
 from landbridge_ranking.whatif.deciding import LOOK_AGAIN, Decider
 from landbridge_ranking.whatif.work import Arrival
 from landbridge_ranking.whatif.world import START
@@ -23,9 +24,10 @@ _TICK_S: Final = 1.0  # what happens within a second is decided together, as the
 
 
 class Placed(NamedTuple):
-    """One stay of an operation: from, until (seconds), where, with what. `finished` False: it was asked to leave.
+    """One stay of an operation: from, until (seconds), where, with what; it starts after `delay_s` of them.
 
-    `price` is what it costs an hour by the prices that held when it was placed, and in which currency; None: unknown.
+    `finished` False: it was asked to leave, or `let_down` by the environment. `price` is what it costs an hour by the
+    prices that held when it was placed, and in which currency; None: unknown.
     """
 
     arrival: Arrival
@@ -35,6 +37,16 @@ class Placed(NamedTuple):
     amounts: dict[str, int]
     finished: bool = True
     price: tuple[float, str] | None = None
+    round: int = 1
+    delay_s: float = 0.0
+    let_down: bool = False
+
+
+class Observing(Protocol):
+    """Hears how stays went, and has rankings follow what is observed."""
+
+    def left(self, placed: Placed, moment: datetime) -> None: ...
+    def look(self, admission: Admission, now: datetime) -> bool: ...
 
 
 class Watching(Protocol):
@@ -57,25 +69,28 @@ class Outcome:
     ends_s: float
     arrived_s: float
     evictions: int
+    let_down: int
     assessments: int
     passes: int
 
 
 class Run:
-    """One policy over the whole trace. `Run(decider, work).run()`."""
+    """One policy over the whole trace. `Run(decider, work, …).run()`."""
 
     def __init__(
         self,
         decider: Decider,
         work: Sequence[Arrival],
         watch: Watching,
+        observer: Observing,
+        behaviours: Behaviours,
         progress: Callable[[int], None] = lambda _done: None,
     ) -> None:
         """`progress` is told how many operations have ended."""
         view = decider.book.view
         self._decider = decider
         self._admission = Admission(Ledger(), Limits(view.catalogue, view.capacity()), revalidate=self._revalidate)
-        self._watch, self._progress = watch, progress
+        self._watch, self._observer, self._behaviours, self._progress = watch, observer, behaviours, progress
         self._number = count()
         self._events: list[tuple[float, int, int, object]] = []
         self._shapes: dict[str, RequirementClass] = {}
@@ -83,7 +98,7 @@ class Run:
         self._rounds: dict[str, int] = {}
         self._running: dict[str, Placed] = {}
         self._placed: list[Placed] = []
-        self._evictions = self._passes = self._done = 0
+        self._evictions = self._let_down = self._passes = self._done = 0
         self._wake_at: float | None = None
         self._stirred_at = 0.0  # when something last arrived or ended
         for each in work:
@@ -95,6 +110,7 @@ class Run:
         while self._events:
             at = self._events[0][0]
             self._happen(at)
+            self._observe(at)
             self._admit(at)
             self._watch.moment(at)
         return Outcome(
@@ -103,6 +119,7 @@ class Run:
             max((each.until_s for each in self._placed), default=at),
             max((each.at_s for each in self._arrivals.values()), default=0.0),
             self._evictions,
+            self._let_down,
             self._decider.assessments,
             self._passes,
         )
@@ -122,7 +139,7 @@ class Run:
             if kind == _ARRIVES and isinstance(what, Arrival):
                 self._arrive(what, at, arrived)
             elif kind == _ENDS and isinstance(what, Placed):
-                self._end(what)
+                self._end(what, at)
             elif kind == _LOOK and isinstance(what, RequirementClass):
                 self._look(what, at)
             else:
@@ -141,15 +158,24 @@ class Run:
         ticket = Ticket(arrival.operation, round_, next(self._number), _moment(at))
         arrived.setdefault(key, []).append(ticket)
 
-    def _end(self, placed: Placed) -> None:
+    def _end(self, placed: Placed, at: float) -> None:
         name = placed.arrival.operation
-        if self._running.get(name) is placed:
-            del self._running[name]
-            self._placed.append(placed)
-            self._watch.gives_back(placed)
-            self._admission.release(name)
+        if self._running.get(name) is not placed:
+            return
+        del self._running[name]
+        self._leave(placed, at)
+        if placed.let_down:
+            self._let_down += 1
+            self._plan(at + _TICK_S, _ARRIVES, placed.arrival)
+        else:
             self._done += 1
             self._progress(self._done)
+
+    def _leave(self, placed: Placed, at: float) -> None:
+        self._placed.append(placed)
+        self._watch.gives_back(placed)
+        self._observer.left(placed, _moment(at))
+        self._admission.release(placed.arrival.operation)
 
     def _renew(self, shape: RequirementClass, now: datetime) -> None:
         plan = self._decider.plan(shape, now)
@@ -174,6 +200,15 @@ class Run:
 
     # -- deciding -----------------------------------------------------------------------------------------------------
 
+    def _observe(self, at: float) -> None:
+        """Rank anew by what is observed, at the pace of the service; nobody asks while nothing waits."""
+        waiting = [key for key, bucket in self._admission.buckets.items() if bucket.tickets]
+        now = _moment(at)
+        if waiting and self._decider.ranks and self._observer.look(self._admission, now):
+            for key in waiting:
+                self._renew(self._shapes[key], now)
+            self._admission.wake_hopeless()
+
     def _admit(self, at: float) -> None:
         admission, now = self._admission, _moment(at)
         while True:
@@ -191,12 +226,21 @@ class Run:
                 self._plan(wake, _WAKE, None)
 
     def _start(self, admitted: Admitted, at: float) -> None:
-        arrival = self._arrivals[admitted.ticket.operation]
-        until = at + max(arrival.duration_s, _TICK_S)
-        choice = admitted.choice
-        amounts = dict(admitted.charge.amounts)
-        price = self._decider.hourly(arrival.shape, choice)
-        placed = Placed(arrival, choice.environment, at, until, amounts, price=price)
+        arrival, round_, choice = self._arrivals[admitted.ticket.operation], admitted.ticket.round, admitted.choice
+        course = self._behaviours.course(choice.environment, arrival.operation, round_, arrival.duration_s)
+        until = at + course.delay_s + max(course.runs_s, _TICK_S)
+        placed = Placed(
+            arrival,
+            choice.environment,
+            at,
+            until,
+            dict(admitted.charge.amounts),
+            finished=not course.let_down,
+            price=self._decider.hourly(arrival.shape, choice),
+            round=round_,
+            delay_s=course.delay_s,
+            let_down=course.let_down,
+        )
         self._running[arrival.operation] = placed
         self._watch.takes(placed)
         self._plan(_tick(until), _ENDS, placed)
@@ -207,9 +251,7 @@ class Run:
         for each in evicted:
             name = each.charge.operation
             placed = self._running.pop(name)
-            self._placed.append(placed._replace(until_s=at, finished=False))
-            self._watch.gives_back(placed)
-            self._admission.release(name)
+            self._leave(placed._replace(until_s=at, finished=False, let_down=False), at)
             self._evictions += 1
             self._plan(at + _TICK_S, _ARRIVES, placed.arrival)
 

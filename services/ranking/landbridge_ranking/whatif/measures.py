@@ -8,6 +8,7 @@ from math import ceil
 from landbridge.domain.candidate import Candidate
 from landbridge.domain.contract import CPU, MEMORY, RUNNING
 from landbridge.domain.limits import Limits
+from landbridge.domain.preferences import Observed
 from landbridge.domain.view import View
 from landbridge_ranking.whatif.engine import Outcome, Placed
 from landbridge_ranking.whatif.work import Arrival
@@ -43,7 +44,8 @@ class Watched:
 class Report:
     """One policy's figures. Shares in use are means over the time in which work arrives.
 
-    `waited` are all waits, shortest first; `series` is the share of all devices in use at moments.
+    `waited` are all waits, shortest first; `series` is the share of all devices in use at moments. `let_down` are
+    attempts that environments let down, `observed` what was known of each at the end.
     """
 
     operations: int
@@ -59,6 +61,8 @@ class Report:
     grams_per_kwh: float | None
     fairness: float
     evictions: int
+    let_down: int
+    observed: dict[str, Observed]
     makespan_s: float
     exceeded: tuple[str, ...]
     waited: tuple[float, ...]
@@ -122,7 +126,9 @@ def devices_of(view: View) -> dict[str, int]:
 _HOST = frozenset({CPU, MEMORY, RUNNING, "ephemeral-storage"})
 
 
-def measure(outcome: Outcome, work: Sequence[Arrival], view: View, watched: Watched) -> Report:
+def measure(
+    outcome: Outcome, work: Sequence[Arrival], view: View, watched: Watched, observed: Mapping[str, Observed]
+) -> Report:
     """Bring a run to figures."""
     first: dict[str, float] = {}
     for each in sorted(outcome.placed, key=lambda placed: placed.at_s):
@@ -147,6 +153,8 @@ def measure(outcome: Outcome, work: Sequence[Arrival], view: View, watched: Watc
         grams_per_kwh=_grams(outcome.placed, candidates),
         fairness=_fairness(outcome, view),
         evictions=outcome.evictions,
+        let_down=outcome.let_down,
+        observed=dict(observed),
         makespan_s=outcome.ends_s,
         exceeded=tuple(watched.exceeded),
         waited=tuple(sorted(max(waited, 0.0) for waited in first.values())),

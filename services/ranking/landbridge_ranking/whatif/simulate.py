@@ -3,17 +3,20 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 from landbridge.schema import documents_v1 as schema
+from landbridge_ranking.whatif.behaviour import read_behaviours
 from landbridge_ranking.whatif.deciding import Decider
 from landbridge_ranking.whatif.engine import Run
 from landbridge_ranking.whatif.files import Scenario, read_all, read_scenario
 from landbridge_ranking.whatif.machines import Machines, read_machines
 from landbridge_ranking.whatif.measures import Report, Watch, measure
+from landbridge_ranking.whatif.observer import Observer
 from landbridge_ranking.whatif.problems import ScenarioError
 from landbridge_ranking.whatif.work import Arrival, read_work
-from landbridge_ranking.whatif.world import make_book
+from landbridge_ranking.whatif.world import START, make_book
 
 Progress = Callable[[str, int, int], None]
 
@@ -73,9 +76,9 @@ def _run(
 ) -> tuple[Report, dict[str, list[str]]]:
     documents = scenario.documents.with_others(read_all(scenario.folder, policy.documents))
     book = make_book(documents, machines, policy.preferences)
-    decider, watch = Decider(book, policy.choosing), Watch(book.view)
-    run = Run(decider, work, watch, lambda done: progress(policy.name, done, len(work)))
-    outcome = run.run()
+    decider, watch, observer = Decider(book, policy.choosing), Watch(book.view), Observer(book)
+    behaviours = read_behaviours(scenario.spec, documents.of("EnvironmentContract"))
+    outcome = Run(decider, work, watch, observer, behaviours, lambda done: progress(policy.name, done, len(work))).run()
     refused = {
         arrival.operation: [
             f"{verdict.environment}: {violation.reason}: expected {violation.wanted}, found {violation.found}"
@@ -85,4 +88,5 @@ def _run(
         for arrival, reason, _ in outcome.unplaced
         if reason == "no-eligible-environment"
     }
-    return measure(outcome, work, book.view, watch.seen), refused
+    observed = observer.seen(START + timedelta(seconds=outcome.ends_s))
+    return measure(outcome, work, book.view, watch.seen, observed), refused
