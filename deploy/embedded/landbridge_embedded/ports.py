@@ -11,7 +11,10 @@ from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.port_claims import claim, claimed
 from landbridge_embedded.process import write_private
 
-_RANGE = range(20_000, 32_000)  # below what Linux takes for outgoing connections (ip_local_port_range)
+# Both below what Linux takes for outgoing connections (ip_local_port_range); apart, so that what is chosen for the
+# moment never takes what an instance that is down remembers.
+_RANGE = range(20_000, 32_000)
+_MOMENTARY = range(10_000, 20_000)
 _ATTEMPTS = 50
 
 
@@ -27,7 +30,7 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
         for name in names:
             wanted = fixed.get(name, 0)
             before = remembered.get(name, 0)
-            port = _hold(held, wanted) if wanted else _hold_claimed(held, before) or _hold_any(held)
+            port = _hold(held, wanted) if wanted else _hold_claimed(held, before) or _hold_any(held, _RANGE)
             if not port:
                 raise EmbeddedError(
                     f"port {wanted} for {name}: already in use; stop what listens there, or choose another"
@@ -40,13 +43,13 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
 def free_port() -> int:
     """Find a TCP port on loopback that nobody listens on now, nor will: no other process of this user gets it."""
     with contextlib.ExitStack() as held:
-        return _hold_any(held)
+        return _hold_any(held, _MOMENTARY)
 
 
-def _hold_any(held: contextlib.ExitStack) -> int:
+def _hold_any(held: contextlib.ExitStack, among: range) -> int:
     """Bind a port that outgoing connections of others do not use, so that it is still free at the next start."""
     for _ in range(_ATTEMPTS):
-        port = secrets.choice(_RANGE)
+        port = secrets.choice(among)
         if not claimed(port) and _hold_claimed(held, port):
             return port
     return _hold(held, 0)

@@ -37,6 +37,7 @@ ProblemHook = Callable[[str, BusError], None]
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]+)"')
 _TELL_EVERY_S: Final = 10.0
 _PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
+_CANCEL_AGAIN_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +118,13 @@ class Bus:
 
     async def open(self) -> None:
         """Connect for the first time. Raises Unavailable after `connect_within_s`, with the broker's last answer."""
+        dialling = asyncio.create_task(self._dial())
         try:
-            async with asyncio.timeout(self.settings.connect_within_s):
-                await self._dial()
-        except TimeoutError:
+            await asyncio.wait({dialling}, timeout=self.settings.connect_within_s)
+            connected = dialling.done()
+        finally:
+            await _cancelled(dialling)
+        if not connected:
             error = self._client.last_error
             self._closing = True
             with suppress(Exception):  # half-open clients may fail in any way while they close
@@ -129,7 +133,8 @@ class Bus:
                 f"no connection to NATS at {self.settings.url} as {self.name} within "
                 f"{self.settings.connect_within_s:g} s: {error or 'no answer'}; is the server running, is the "
                 "credentials file valid?"
-            ) from None
+            )
+        dialling.result()
         await self.subscribe(self.replies.subscription, self.replies.on_message)
 
     async def _dial(self) -> None:
@@ -347,6 +352,18 @@ def frame(subject: str, reply: str, headers: str, body: bytes) -> bytes:
         return f"PUB {subject} {reply} {len(body)}\r\n".encode() + body + b"\r\n"
     block = f"{headers}\r\n".encode()
     return f"HPUB {subject} {reply} {len(block)} {len(block) + len(body)}\r\n".encode() + block + body + b"\r\n"
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended; one that has ended stays as it is.
+
+    Once is not enough: closing a connection that failed, the client swallows a cancellation, and then tries for ever.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CANCEL_AGAIN_S)
+    if not task.cancelled():
+        task.exception()  # now it has been asked for, as asyncio wants it
 
 
 async def connect(settings: BusSettings, *, name: str) -> Bus:

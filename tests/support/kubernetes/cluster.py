@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from support.kubernetes import deletion, kubelet, operators
+from support.kubernetes import defaults, deletion, kubelet, operators
 from support.kubernetes.api import Api, Call
 from support.kubernetes.controllers import Controllers
 from support.kubernetes.errors import Object
@@ -116,6 +116,7 @@ class FakeCluster:
         assert stored is not None
         kept = {key: value for key, value in item.items() if key not in ("metadata", "apiVersion", "kind")}
         stored.update(kept)
+        defaults.fill_in(resource, stored)
         for name in ("labels", "annotations"):
             if name in item["metadata"]:
                 stored["metadata"][name] = item["metadata"][name]

@@ -205,6 +205,18 @@ def test_a_created_slot_that_is_not_granted_again_is_cleared() -> None:
     assert report.state is ReportState.RELINQUISHED
 
 
+def test_a_slot_that_was_taken_by_one_that_then_heard_of_no_lease_is_given_back() -> None:
+    """In a cluster the slot is taken before the answer that allows the start arrives; nothing has run."""
+    for denied, state in ((True, ReportState.RELINQUISHED), (False, ReportState.FINISHED)):
+        environment = Environment()
+        for message in (Offer(ONE), Granted(ONE, 3), Occupied(ONE, 3), Started(ONE)):
+            environment.tell(message)
+        (_, report) = environment.tell(StartFailed(ONE, "no-lease", denied=denied))
+        assert isinstance(report, Report)
+        assert (report.state, report.reason) == (state, "no-lease")
+        assert isinstance(environment.tell(TrueStartCheck(ONE))[0], DenyStart), "the slot stays taken"
+
+
 def test_a_slot_found_occupied_is_adopted_if_it_is_ours() -> None:
     running = Slot(epoch=ONE, phase=SlotPhase.RUNNING, term=3)
     ours, foreign = Environment(), Environment()

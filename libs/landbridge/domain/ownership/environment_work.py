@@ -96,7 +96,9 @@ def _start_failed(state: HeldOperation, failed: StartFailed, context: Context) -
     slot = state.slot(failed.epoch)
     if slot is not None and slot.phase in FINAL:
         return Decision(state)
-    if slot is not None and slot.phase is SlotPhase.RUNNING:
+    # In a cluster a slot is taken, and told as running, before the workload's guardian has heard that it may start: one
+    # that does not hear it in time has run nothing, and that is no failure of the operation.
+    if slot is not None and slot.phase is SlotPhase.RUNNING and not failed.denied:
         report = FinalReport(ReportState.FINISHED, Outcome.FAILED, failed.reason, failed.detail)
         return _then_proceed(context.finish(state, slot, report), context)
     if slot is not None and slot.stopping in _STOPS_THAT_END_IT:
