@@ -63,15 +63,15 @@ check: setup ## Linters, types, import rules, contracts up to date
 	@$(RUN) tools/generate_nats_configurations.py --check
 	@$(RUN) tools/generate_kubernetes_manifests.py --check
 
-# What `make test` runs beside each other. Eight workers for two processors: most tests wait most of their time.
+# What `make test` runs beside each other. Six workers for two processors: most tests wait most of their time.
 BESIDE := -m "not slow" --ignore tests/browser --ignore tests/kubernetes tests
 
 .PHONY: test
 test: setup ## Everything a change must pass
-	@# Read once meanwhile, all tests are in Python's cache before eight workers each want to compile them.
+	@# Read once meanwhile, all tests are in Python's cache before six workers each want to compile them.
 	@$(PYTEST) --collect-only --quiet --quiet $(BESIDE) >/dev/null & $(MAKE) --no-print-directory check && wait
 	@# Some tests have bounds in time and share the machine with others: what failed runs once more, alone, and must pass.
-	@$(PYTEST) -n 8 --dist loadgroup $(BESIDE) || { \
+	@$(PYTEST) -n 6 --dist loadgroup $(BESIDE) || { \
 		echo "These failed beside others and run once more, alone:"; \
 		$(PYTEST) --last-failed --last-failed-no-failures none $(BESIDE); }
 	@$(PYTEST) tests/browser

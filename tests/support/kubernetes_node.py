@@ -5,6 +5,7 @@ termination message, logs, exit codes. No isolation: only what tests themselves 
 """
 
 import asyncio
+import base64
 import contextlib
 import os
 import shutil
@@ -305,7 +306,7 @@ class FakeBackend:
     async def secret(self, namespace: str, name: str, key: str) -> str:
         found = self.cluster.get("secrets", name, namespace=namespace)
         assert found is not None, f"there is no Secret {name}"
-        return str(found["stringData"][key])
+        return base64.b64decode(found["data"][key]).decode()
 
     async def token(self, pod: dict[str, Any], asked: dict[str, Any]) -> str:
         account = pod["spec"].get("serviceAccountName", "default")

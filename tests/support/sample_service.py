@@ -44,7 +44,10 @@ def write_migrations(folder: Path) -> migrations.Migrations:
     """Write the sample's migrations below `folder`."""
     versions = folder / "migrations" / "versions"
     versions.mkdir(parents=True, exist_ok=True)
-    (versions / "0001_messages.py").write_text(MIGRATION)
+    # At once: other replicas read it while this one starts.
+    scratch = folder / f"messages-{os.getpid()}"
+    scratch.write_text(MIGRATION)
+    scratch.replace(versions / "0001_messages.py")
     return migrations.Migrations("intake", "intake", versions)
 
 
