@@ -68,13 +68,14 @@ BESIDE := -m "not slow" --ignore tests/browser --ignore tests/kubernetes tests
 
 .PHONY: test
 test: setup ## Everything a change must pass
-	@# Read once meanwhile, all tests are in Python's cache before six workers each want to compile them.
-	@$(PYTEST) --collect-only --quiet --quiet $(BESIDE) >/dev/null & $(MAKE) --no-print-directory check && wait
+	@# The browser waits most of its time, the checks take one processor. Read once afterwards, all tests are in Python's
+	@# cache before six workers each want to compile them.
+	@{ $(PYTEST) tests/browser && $(PYTEST) --collect-only --quiet --quiet $(BESIDE) >/dev/null; } & beside=$$!; \
+		$(MAKE) --no-print-directory check || { wait; exit 1; }; wait $$beside
 	@# Some tests have bounds in time and share the machine with others: what failed runs once more, alone, and must pass.
 	@$(PYTEST) -n 6 --dist loadgroup $(BESIDE) || { \
 		echo "These failed beside others and run once more, alone:"; \
 		$(PYTEST) --last-failed --last-failed-no-failures none $(BESIDE); }
-	@$(PYTEST) tests/browser
 
 .PHONY: test-unit
 test-unit: setup ## Pure tests only
