@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.instance import Instance
+from fixtures.instance import Instance, running
 from support.wait import wait_until
 
 from .test_operators import operation, runs_in, submit
@@ -21,12 +21,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    found = Instance(tmp_path_factory.mktemp("gangs") / "data")
-    try:
-        found.run("up", "--detach")
+    with running(tmp_path_factory.mktemp("gangs") / "data") as found:
         yield found
-    finally:
-        found.run("down", check=None)
 
 
 def member(name: str, environment: str, command: list[str], **gang: Any) -> dict[str, Any]:

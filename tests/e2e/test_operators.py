@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.instance import Instance
+from fixtures.instance import Instance, running
 from support.wait import wait_until
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("operators")]
@@ -56,16 +56,12 @@ def operation(name: str, command: list[str], *, policy: str = "continue", **more
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    found = Instance(tmp_path_factory.mktemp("operators") / "data")
     short = {"LANDBRIDGE_LEASE_TTL_SECONDS": "6", "LANDBRIDGE_LEASE_RENEWAL_SECONDS": "1.5"}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in short.items():
             patch.setenv(name, value)
-        try:
-            found.run("up", "--detach")
+        with running(tmp_path_factory.mktemp("operators") / "data") as found:
             yield found
-        finally:
-            found.run("down", check=None)
 
 
 def submit(machine: Instance, document: dict[str, Any], folder: Path) -> str:

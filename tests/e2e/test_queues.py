@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fixtures.instance import Instance
+from fixtures.instance import Instance, running
 from support.wait import wait_until
 
 from .test_operators import SEALING, operation, runs_in, submit
@@ -32,14 +32,10 @@ QUEUE = {
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     folder = tmp_path_factory.mktemp("queues")
-    found = Instance(folder / "data")
     (folder / "queue.yaml").write_text(yaml.safe_dump(QUEUE))
-    try:
-        found.run("up", "--detach")
+    with running(folder / "data") as found:
         found.run("apply", str(folder / "queue.yaml"))
         yield found
-    finally:
-        found.run("down", check=None)
 
 
 def phase(machine: Instance, name: str) -> str:

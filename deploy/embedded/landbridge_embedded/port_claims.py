@@ -33,6 +33,14 @@ def claim(port: int) -> bool:
     return True
 
 
+def give_back(port: int) -> None:
+    """Speak for a port no longer."""
+    file = _locks()
+    if port in _mine and file is not None:
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, port)
+    _mine.discard(port)
+
+
 def claimed(port: int) -> bool:
     """Tell whether this process speaks for a port."""
     return port in _mine

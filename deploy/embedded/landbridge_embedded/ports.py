@@ -4,11 +4,12 @@ import contextlib
 import json
 import secrets
 import socket
+from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from landbridge_embedded.errors import EmbeddedError
-from landbridge_embedded.port_claims import claim, claimed
+from landbridge_embedded.port_claims import claim, claimed, give_back
 from landbridge_embedded.process import write_private
 
 # Both below what Linux takes for outgoing connections (ip_local_port_range); apart, so that what is chosen for the
@@ -16,6 +17,8 @@ from landbridge_embedded.process import write_private
 _RANGE = range(20_000, 32_000)
 _MOMENTARY = range(10_000, 20_000)
 _ATTEMPTS = 50
+_MOMENTS = 100
+_momentary: deque[int] = deque()
 
 
 def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) -> dict[str, int]:
@@ -41,9 +44,16 @@ def pick_ports(names: Iterable[str], *, fixed: Mapping[str, int], memory: Path) 
 
 
 def free_port() -> int:
-    """Find a TCP port on loopback that nobody listens on now, nor will: no other process of this user gets it."""
+    """Find a TCP port on loopback that nobody listens on now.
+
+    No other process of this user is given it until this one has ended, or asked for a hundred more: time to bind it.
+    """
+    while len(_momentary) >= _MOMENTS:
+        give_back(_momentary.popleft())
     with contextlib.ExitStack() as held:
-        return _hold_any(held, _MOMENTARY)
+        port = _hold_any(held, _MOMENTARY)
+    _momentary.append(port)
+    return port
 
 
 def _hold_any(held: contextlib.ExitStack, among: range) -> int:

@@ -34,6 +34,19 @@ async def decide_all(stage: Stage, operations: list[str], round_: int = 1) -> No
         await stage.decide([operation], site, round_)
 
 
+async def all_run(stage: Stage, sites: list[ScriptedEnvironment], operations: list[str]) -> list[Ref]:
+    """Place every member at its site until it runs; return their placements."""
+    await decide_all(stage, operations)
+    refs = [await site.offered(o) for site, o in zip(sites, operations, strict=True)]
+    for _ in range(2):
+        for site, ref in zip(sites, refs, strict=True):
+            await site.claim(ref)
+    for site, ref in zip(sites, refs, strict=True):
+        await site.tell(site.report(ref, "started"))
+        await stage.until(ref[0], "running")
+    return refs
+
+
 async def ask_until_granted(site: ScriptedEnvironment, ref: Ref) -> None:
     """Claim again as a dispatcher does, until granted."""
 
@@ -129,14 +142,7 @@ async def test_a_cancel_of_one_member_that_waits_ends_all_and_those_that_come_la
 async def test_a_running_member_that_fails_has_the_others_stopped(stage: Stage, join: Join) -> None:
     sites = [await join(name) for name in SITES]
     operations = await accept_all(stage)
-    await decide_all(stage, operations)
-    refs = [await site.offered(o) for site, o in zip(sites, operations, strict=True)]
-    for _ in range(2):
-        for site, ref in zip(sites, refs, strict=True):
-            await site.claim(ref)
-    for site, ref in zip(sites, refs, strict=True):
-        await site.tell(site.report(ref, "started"))
-        await stage.until(ref[0], "running")
+    refs = await all_run(stage, sites, operations)
     await sites[0].tell(sites[0].report(refs[0], "finished", "failed"))
     await stage.until(operations[0], "failed")
     for site, ref in list(zip(sites, refs, strict=True))[1:]:
@@ -155,14 +161,7 @@ async def test_a_retry_of_one_member_stops_the_others_and_the_round_names_how_ma
     operations = [
         await stage.accept(f"member-{s}", gang=a_gang(), retries={"limit": 1, "backoff": "1s"}) for s in SITES
     ]
-    await decide_all(stage, operations)
-    refs = [await site.offered(o) for site, o in zip(sites, operations, strict=True)]
-    for _ in range(2):
-        for site, ref in zip(sites, refs, strict=True):
-            await site.claim(ref)
-    for site, ref in zip(sites, refs, strict=True):
-        await site.tell(site.report(ref, "started"))
-        await stage.until(ref[0], "running")
+    refs = await all_run(stage, sites, operations)
     await sites[2].tell(sites[2].report(refs[2], "finished", "completed"))
     await stage.until(operations[2], "completed")
     await sites[0].tell(sites[0].report(refs[0], "finished", "failed"))

@@ -11,7 +11,7 @@ import pytest
 from landbridge_embedded import environments, port_claims
 from landbridge_embedded.errors import EmbeddedError
 from landbridge_embedded.layout import AlreadyRunningError, DataDirectory, socket_path
-from landbridge_embedded.ports import pick_ports
+from landbridge_embedded.ports import free_port, pick_ports
 from landbridge_embedded.services import inherited
 
 
@@ -72,7 +72,7 @@ async def test_what_another_instance_chose_is_not_chosen_before_it_is_bound_eith
     """Ports of a memory, as a copied data directory has it, and ports taken at random from what is left."""
     memory = tmp_path / "ports.json"
     asked = (
-        "import sys; from pathlib import Path; from landbridge_embedded.ports import pick_ports;"
+        "import sys; from pathlib import Path; from landbridge_embedded.ports import free_port, pick_ports;"
         "print(pick_ports(['a', 'b'], fixed={}, memory=Path(sys.argv[1]))['a'], flush=True); sys.stdin.read()"
     )
     other = await asyncio.create_subprocess_exec(
@@ -88,6 +88,16 @@ async def test_what_another_instance_chose_is_not_chosen_before_it_is_bound_eith
     other.kill()
     await other.wait()
     assert pick_ports(["a"], fixed={}, memory=memory)["a"] == taken, "it ends with the process that chose it"
+
+
+def test_ports_for_the_moment_are_given_back_when_many_more_were_asked_for() -> None:
+    """Else a process that starts many servers, one after the other, would leave none to others."""
+    first = free_port()
+    assert port_claims.claimed(first)
+    later = [free_port() for _ in range(100)]
+    assert not port_claims.claimed(first) or first in later
+    assert len(set(later)) == 100
+    assert all(port_claims.claimed(port) for port in later)
 
 
 def test_without_the_file_of_locks_ports_are_chosen_all_the_same(

@@ -89,9 +89,9 @@ class Session:
         keys = {gangs.key_of(row.state) for row in self._rows.values() if row.state.gang}
         if not keys:
             return
-        for operation in await gangs.members(self.tx, keys):
-            if operation not in self._rows:
-                self._take_in(await rows.load(self.tx, [operation]))
+        missing = [operation for operation in await gangs.members(self.tx, keys) if operation not in self._rows]
+        if missing:
+            self._take_in(await rows.load(self.tx, missing))
         self._gangs = gangs.by_key(row.state for row in self._rows.values())
 
     def state(self, operation: str) -> OperationState | None:
