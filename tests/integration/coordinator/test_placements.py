@@ -215,6 +215,29 @@ async def test_a_claim_under_a_verdict_that_no_longer_holds_goes_back_to_eligibi
     await wait_until(lambda: stage.others(old, "requeued"), "it is judged again")
 
 
+async def test_only_active_versions_of_a_contract_are_granted_claims(
+    coordinator: CoordinatorService, stage: Stage, join: Join
+) -> None:
+    """A canary has not proven itself yet: what was decided by it, by whatever error, starts nowhere."""
+    a = await join("a")
+    phases = {1: "retiring", 2: "active", 3: "active", 4: "canary"}
+    versions = tuple(event_v1.ContractVersion(version=number, phase=phase) for number, phase in phases.items())
+    changed = event_v1.EnvironmentContractChanged(environment="a", at=datetime.now(UTC), versions=versions)
+    await stage.environment_says("contract", changed)
+    await wait_until(lambda: coordinator.core.verdicts.is_registered("a"), "the contract is known")
+    placed = {number: await stage.accept() for number in phases}
+    for number, operation in placed.items():
+        await stage.decide([operation], "a", contract_version=number)
+    reply = await a.claim(*[await a.offered(operation) for operation in placed.values()])
+
+    assert {item.operation for item in reply.granted} == {placed[2], placed[3]}
+    assert {item.operation: item.reason for item in reply.refused} == {
+        placed[1]: "contract-changed",
+        placed[4]: "contract-changed",
+    }
+    await wait_until(lambda: stage.others(placed[4], "requeued"), "it is judged again")
+
+
 async def test_an_offer_from_before_a_class_was_paused_is_judged_again(
     coordinator: CoordinatorService, stage: Stage, join: Join
 ) -> None:

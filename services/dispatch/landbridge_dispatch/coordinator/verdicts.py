@@ -16,7 +16,8 @@ from landbridge.schema.wire.event_v1 import (
 )
 from landbridge.schema.wire.report_v1 import EvidenceResult
 
-_TAKES_WORK = frozenset({"canary", "active"})
+# A canary proves itself by its probes, which run in the environment without a claim; no work is placed by it.
+_TAKES_WORK = "active"
 _contract = msgspec.json.Decoder(EnvironmentContractChanged)
 _control = msgspec.json.Decoder(EnvironmentControl)
 _evidence = msgspec.json.Decoder(EnvironmentEvidence)
@@ -39,7 +40,7 @@ class Verdicts:
         name = subjects.environment_of(message.subject)
         self._standing[name] = frozenset(v.version for v in changed.versions)
         if changed.versions:
-            self._versions[name] = frozenset(v.version for v in changed.versions if v.phase in _TAKES_WORK)
+            self._versions[name] = frozenset(v.version for v in changed.versions if v.phase == _TAKES_WORK)
         else:
             self._versions.pop(name, None)
 
