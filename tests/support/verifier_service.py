@@ -95,8 +95,9 @@ class Verifier:
         )
         await publish_batch(self.centre, streams.INTENTS, [message])
 
-    async def submit(self, document: bytes, *, id_: str = "") -> None:
-        await self.intent("contract", "ContractSubmitted", {"document": document, "by": "ann"}, id_=id_)
+    async def submit(self, document: bytes, *, id_: str = "", draft: bool = False) -> None:
+        body = {"document": document, "by": "ann", **({"draft": True} if draft else {})}
+        await self.intent("contract", "ContractSubmitted", body, id_=id_)
 
     async def control(self, environment: str, action: str, reason: str = "") -> None:
         body = {"environment": environment, "action": action, "by": "ann", "reason": reason}

@@ -8,11 +8,11 @@ from urllib.parse import quote
 import typer
 
 from landbridge.cli.decisions import decide
-from landbridge.cli.documents import parse_files, refuse
 from landbridge.cli.exits import CliError, Exit
 from landbridge.cli.instance import data_directory, find
 from landbridge.cli.leaf_site import write_leaf_site
 from landbridge.cli.options import Context, Data, DryRun, EnvironmentName, Format, Output, Reason, Yes
+from landbridge.cli.registering import register
 from landbridge.cli.running import call
 from landbridge.cli.verifying import verify
 
@@ -22,29 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Environments: register, pause, join.", no_args_is_help=True, rich_markup_mode=None)
 
 
-@app.command()
-def register(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Its contract; - is standard input.")],
-    data: Data = None,
-    context: Context = "",
-) -> None:
-    """Register an environment, or a new version of its contract."""
-    good, problems = parse_files([file])
-    problems += [
-        f"{item.file}: expected an EnvironmentContract, found {item.document.kind.name}"
-        for item in good
-        if item.document.kind.name != "EnvironmentContract"
-    ]
-    refuse(problems)
-
-    async def send(client: "HttpClient") -> None:
-        for item in good:
-            await client.apply(item.document.body)
-            version = item.document.value["metadata"].get("version", "")
-            print(f"environment {item.document.name}: contract version {version} registered", flush=True)
-            print(f"To let its dispatcher join: landbridge env join {item.document.name} --bindings FILE")
-
-    call(data, context, send)
+app.command()(register)
 
 
 @app.command()

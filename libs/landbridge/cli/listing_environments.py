@@ -147,9 +147,13 @@ def _lost_row(item: Mapping[str, Any]) -> list[Any]:
 
 
 async def show_contract(client: "HttpClient", name: str, form: Format) -> None:
-    """Print the newest contract as YAML; all versions for programs."""
+    """Print the newest contract as YAML, a draft only where there is nothing else; all versions for programs."""
     versions = (await client.environment(name)).get("versions") or []
     if not output.emit(versions, form) and versions:
         import json
 
-        output.emit(json.loads(versions[-1]["document"]), Format.YAML)
+        shown = next((each for each in reversed(versions) if each.get("phase") != "draft"), versions[-1])
+        output.emit(json.loads(shown["document"]), Format.YAML)
+        others = [f"version {each['version']} ({each['phase']})" for each in versions if each is not shown]
+        if others:
+            output.note(f"{name} also has {', '.join(others)}: landbridge env diff {name}, or -o json for all of them")

@@ -43,6 +43,9 @@ def verify(
         Suite, typer.Option("--suite", help="What has to be proven: claims that work relies on, or measurements, too.")
     ] = Suite.CLAIMS,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for what they find, and exit 0 if all is proven.")] = False,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Look at what the draft of its contract claims, not at what is in force.")
+    ] = False,
     timeout: Annotated[
         str,
         typer.Option("--timeout", metavar="T", help="How long to wait; as long as they may take.", show_default=False),
@@ -55,14 +58,17 @@ def verify(
     """Run all probes of an environment now.
 
     With --wait the table of what each found follows. The exit code is 0 if all is proven, 1 if something is not, 5 if
-    some had not answered in time.
+    some had not answered in time. With --draft that is told of the draft of its contract, which `env register --draft`
+    has put beside what is in force.
     """
     limit_s = _seconds(timeout)
 
     async def work(client: "HttpClient") -> dict[str, Any]:
-        before = await _probes(client, name) if wait else {}
+        before = await _probes(client, name, draft=draft) if wait or draft else {}
         await client.control(name, "verify", reason)
-        return await _answered(client, name, before, suite, limit_s, tell=form is Format.TABLE) if wait else {}
+        if not wait:
+            return {}
+        return await _answered(client, name, before, suite, limit_s, draft=draft, tell=form is Format.TABLE)
 
     found = call(data, context, work)
     if not wait:
@@ -82,12 +88,34 @@ def _seconds(text: str) -> float | None:
         raise CliError(f"--timeout: {error}", Exit.INVALID) from error
 
 
-async def _probes(client: "HttpClient", name: str) -> dict[str, Any]:
-    return dict(await client.read(f"/v1/environments/{quote(name, safe='')}/probes"))
+async def _probes(client: "HttpClient", name: str, *, draft: bool) -> dict[str, Any]:
+    """Return the probes of what is in force, or of the draft: what is only planned for the other does not count."""
+    found = dict(await client.read(f"/v1/environments/{quote(name, safe='')}/probes"))
+    version = int(found.get("draftVersion") or 0)
+    if draft and not version:
+        hint = "landbridge env register FILE --draft"
+        raise CliError(f"environment {name}: expected a draft of its contract, found none; {hint}", Exit.INVALID)
+    if version and not (draft or found.get("contractVersion")):
+        raise CliError(f"environment {name}: its contract is only a draft; look at that with --draft", Exit.INVALID)
+    if version:
+        kept = [
+            each
+            for each in found["probes"]
+            if (version in each["versions"] if draft else each["versions"] != [version])
+        ]
+        found["probes"] = kept
+    return found
 
 
 async def _answered(
-    client: "HttpClient", name: str, before: Mapping[str, Any], suite: Suite, limit_s: float | None, *, tell: bool
+    client: "HttpClient",
+    name: str,
+    before: Mapping[str, Any],
+    suite: Suite,
+    limit_s: float | None,
+    *,
+    draft: bool,
+    tell: bool,
 ) -> dict[str, Any]:
     """Follow the probes until each has a newer result than before, or the time is over."""
     import asyncio
@@ -98,7 +126,7 @@ async def _answered(
     deadline = time.monotonic() + (limit_s if limit_s is not None else 2 * longest_s + _SLACK_S)
     told: set[str] = set()
     while True:
-        now = await _probes(client, name)
+        now = await _probes(client, name, draft=draft)
         items = [item for item in now["probes"] if suite is Suite.FULL or item["required"]]
         for item in items:
             item["answered"] = bool(item.get("at")) and item["at"] != known.get(item["name"])

@@ -272,11 +272,15 @@ class HttpClient:
 
     # -- documents and environments -------------------------------------------------------------------------------
 
-    async def apply(self, document: Source) -> dict[str, Any]:
-        """Store a document of any kind but Operation; what changed. Raises InvalidError with every problem."""
+    async def apply(self, document: Source, *, draft: bool = False) -> dict[str, Any]:
+        """Store a document of any kind but Operation; what changed. Raises InvalidError with every problem.
+
+        `draft` is for environment contracts: the version is kept, shown and probed, and not used.
+        """
         body = document_bytes(document)
         headers = {"Content-Type": content_type(body)}
-        answer = await self.transport.json("POST", "/v1/documents", repeatable=True, content=body, headers=headers)
+        path = "/v1/documents?draft=true" if draft else "/v1/documents"
+        answer = await self.transport.json("POST", path, repeatable=True, content=body, headers=headers)
         return dict(answer or {})
 
     async def documents(self, kind: str) -> list[dict[str, Any]]:

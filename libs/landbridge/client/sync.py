@@ -111,8 +111,8 @@ class Client:
     def outputs(self, operation: str) -> list[Output]:
         return self._wait(self._client.outputs(operation))
 
-    def apply(self, document: Source) -> dict[str, Any]:
-        return self._wait(self._client.apply(document))
+    def apply(self, document: Source, *, draft: bool = False) -> dict[str, Any]:
+        return self._wait(self._client.apply(document, draft=draft))
 
     def documents(self, kind: str) -> list[dict[str, Any]]:
         return self._wait(self._client.documents(kind))

@@ -83,6 +83,7 @@ class Control:
 NO_LINK = Link()
 NO_CONTROL = Control()
 ACTIVE = "active"
+DRAFT = "draft"
 
 
 @dataclass(frozen=True, slots=True)

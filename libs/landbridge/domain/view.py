@@ -15,6 +15,7 @@ import msgspec
 from landbridge.domain import catalogue_document
 from landbridge.domain.candidate import (
     ACTIVE,
+    DRAFT,
     NO_CONTROL,
     NO_EVIDENCE_SET,
     NO_LINK,
@@ -219,7 +220,8 @@ class View:
 
     def _renew_catalogue(self) -> bool:
         self._catalogue_dirty = False
-        contracts = [contract for parts in self._parts.values() for contract, _ in parts.versions]
+        # What a draft says of regions, prices and names holds for nobody yet.
+        contracts = [contract for parts in self._parts.values() for contract, phase in parts.versions if phase != DRAFT]
         documents = {section: dict(sorted(known.items())) for section, known in self._documents.items()}
         queues = documents["queues"]
         for name, control in self._controls.items():

@@ -240,6 +240,8 @@ class ContractSubmitted(Message):
     document: Bytes
     # Who proposes it.
     by: str = ""
+    # It is kept, shown and probed as a draft, and changes nothing until it is registered.
+    draft: bool = False
 
 
 class ControlIntent(Message):

@@ -3,6 +3,7 @@
 Each function returns the events that tell of it. Rows are locked environment by environment, in the order of names.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +21,7 @@ from landbridge_contract_verifier import accounts_table, holds, messages, reposi
 from landbridge_contract_verifier.holds import State
 from landbridge_contract_verifier.plan import Periods, plan, united
 from landbridge_contract_verifier.records import Record, clock_offset, judge, merge, refresh_at
-from landbridge_contract_verifier.versions import LIVE, Phase, Step, Version, due_step, register, superseded
+from landbridge_contract_verifier.versions import LIVE, PROBED, Phase, Step, Version, due_step, register, superseded
 
 COALESCE: Final = timedelta(seconds=1)
 
@@ -44,42 +45,46 @@ class Request:
 
 
 async def register_contract(
-    tx: Tx, document: Document, request: Request, now: datetime, rules: Rules
+    tx: Tx, document: Document, request: Request, now: datetime, rules: Rules, *, draft: bool = False
 ) -> list[Outbound]:
-    """Take in a contract version. A repeated one changes nothing; one that contradicts is answered by a refusal."""
+    """Take in a contract version, or the draft of one.
+
+    A repeated one changes nothing; one that contradicts is answered by a refusal.
+    """
     name, version = document.name, int(document.value["metadata"].get("version", 1))
     body = document.canonical
     digest = sha256(body).hexdigest()
     await repository.enter(tx, name, now)
     await repository.environment(tx, name)  # locks it
     known = await repository.versions(tx, name)
-    registration = register(known, version, digest)
+    registration = register(known, version, digest, draft=draft)
     if registration.problem is not None:
         submission = f"{name}@{version}" if not request.id else request.id
-        return [messages.refused(request.source, submission, [registration.problem], now)]
+        problem = dataclasses.replace(registration.problem, message=f"{name}: {registration.problem.message}")
+        return [messages.refused(request.source, submission, [problem], now)]
     if registration.phase is None:
         return []
-    await accounts_table.want(tx, "environment", name, now)
-    ended = superseded(known)
-    await repository.set_phases(tx, name, ended)
-    is_canary = registration.phase is Phase.CANARY
-    item = Version(
-        version=version,
-        phase=registration.phase,
-        sha256=digest,
-        document=body,
-        probes=_planned(document.value, version, known, rules.periods),
-        at=now,
-        until=now + rules.canary if is_canary else None,
-    )
-    await repository.add_version(tx, name, item, request.by)
-    versions = [*_changed(known, ended), item]
+    phase = registration.phase
+    until = now + rules.canary if phase is Phase.CANARY else None
+    changes = superseded(known, phase)
+    versions = list(known)
+    if registration.promoted:
+        changes = {**changes, version: (phase, until)}
+        await repository.evidence_due(tx, name, now)  # what it has proven as a draft counts at once
+    else:
+        await accounts_table.want(tx, "environment", name, now)
+        probes = _planned(document.value, version, known, rules.periods)
+        item = Version(version=version, phase=phase, sha256=digest, document=body, probes=probes, at=now, until=until)
+        await repository.add_version(tx, name, item, request.by)
+        versions.append(item)
+    await repository.set_phases(tx, name, changes)
+    versions = _changed(versions, changes)
     await repository.set_phase_due(tx, name, _phase_due(versions))
     return _told(name, versions, now)
 
 
 def _planned(document: Mapping[str, Any], version: int, known: Sequence[Version], periods: Periods) -> Any:
-    earlier = [probe for item in known if item.phase in LIVE for probe in item.probes]
+    earlier = [probe for item in known if item.phase in PROBED for probe in item.probes]
     return plan(document["spec"], version, periods, earlier)
 
 
@@ -90,13 +95,13 @@ def _told(name: str, versions: Sequence[Version], now: datetime) -> list[Outboun
 
 
 async def replan(tx: Tx, name: str, periods: Periods) -> list[Outbound]:
-    """Bring the plans of live versions to the present rules and periods; tells the environment what changed."""
+    """Bring the plans of versions to the present rules and periods; tells the environment what changed."""
     versions = await repository.versions(tx, name)
     changed = False
     planned: list[Version] = []
     for item in versions:
         probes = item.probes
-        if item.phase in LIVE:
+        if item.phase in PROBED:
             spec = msgspec.json.decode(item.document)["spec"]
             probes = plan(spec, item.version, periods, item.probes)
             if probes != item.probes:
@@ -153,7 +158,7 @@ async def take_evidence(tx: Tx, name: str, items: Sequence[Evidence], now: datet
     if found is None or found.removed:
         return []
     versions = await repository.versions(tx, name)
-    planned = {probe.name: probe for probe in united(item.probes for item in versions if item.phase in LIVE)}
+    planned = {probe.name: probe for probe in united(item.probes for item in versions if item.phase in PROBED)}
     offset_s = clock_offset(items, found.clock_offset)
     if offset_s != found.clock_offset:
         await repository.set_clock_offset(tx, name, offset_s)
@@ -201,7 +206,7 @@ def _failure(name: str, step: Step, now: datetime) -> list[Outbound]:
 async def _tell_evidence(
     tx: Tx, name: str, versions: Sequence[Version], records: Mapping[str, Record], now: datetime
 ) -> Outbound:
-    """Return the evidence of the versions that take work; evidence of a canary is nobody else's business yet."""
+    """Return the evidence of the versions that take work; that of a canary or a draft is nobody else's business yet."""
     live = sorted((item for item in versions if item.phase in LIVE), key=lambda item: -item.version)
     shown = [item for item in live if item.phase is Phase.ACTIVE][:2] or live[:1]
     counted = [(item.version, _of(item, records)) for item in shown]

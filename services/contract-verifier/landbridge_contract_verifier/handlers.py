@@ -64,9 +64,9 @@ class IntentHandler:
         document = read_document(intent.document, (CONTRACT_KIND,))
         if not isinstance(document, Document):
             return [messages.refused(message.source, message.id, document.problems, now)]
-        log.info("contract submitted", environment=document.name, by=intent.by)
+        log.info("contract submitted", environment=document.name, draft=intent.draft, by=intent.by)
         request = Request(message.source, message.id, intent.by)
-        return await environments.register_contract(tx, document, request, now, self._rules)
+        return await environments.register_contract(tx, document, request, now, self._rules, draft=intent.draft)
 
     async def _control(self, tx: Tx, message: Inbound, now: datetime) -> Sequence[Outbound]:
         intent: ControlIntent = decode(_CONTROL, message)

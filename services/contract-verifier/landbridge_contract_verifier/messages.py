@@ -14,7 +14,7 @@ from landbridge.schema.wire import command_v1, event_v1
 from landbridge_contract_verifier.holds import State
 from landbridge_contract_verifier.plan import united
 from landbridge_contract_verifier.records import Record, as_evidence
-from landbridge_contract_verifier.versions import LIVE, Phase, Version
+from landbridge_contract_verifier.versions import LIVE, PROBED, Phase, Version
 
 _encode = msgspec.json.Encoder().encode
 
@@ -76,12 +76,18 @@ def _environment(kind: str, environment: str, event: msgspec.Struct) -> Outbound
 
 
 def probe_plan(environment: str, versions: Sequence[Version]) -> Outbound | None:
-    """Return what the environment has to probe for all its live versions; None without any."""
-    live = sorted((item for item in versions if item.phase in LIVE), key=lambda item: item.version)
-    if not live:
+    """Return what the environment has to probe for its live versions and a draft; None without any.
+
+    The contract that it goes by is the newest live one: a draft is only probed, unless there is nothing else.
+    """
+    probed = sorted((item for item in versions if item.phase in PROBED), key=lambda item: item.version)
+    if not probed:
         return None
+    newest = [item for item in probed if item.phase in LIVE][-1:] or probed[-1:]
     command = command_v1.ProbePlan(
-        contract_version=live[-1].version, contract=live[-1].document, probes=united(item.probes for item in live)
+        contract_version=newest[0].version,
+        contract=newest[0].document,
+        probes=united(item.probes for item in probed),
     )
     return _command(environment, "probe-plan", command)
 

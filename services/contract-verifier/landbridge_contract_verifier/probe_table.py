@@ -12,25 +12,41 @@ from landbridge.store import Tx
 from landbridge_contract_verifier import repository
 from landbridge_contract_verifier.plan import required, united
 from landbridge_contract_verifier.records import Record
-from landbridge_contract_verifier.versions import LIVE
+from landbridge_contract_verifier.versions import LIVE, PROBED, Phase
 
 
 async def read(tx: Tx, name: str, now: datetime) -> dict[str, Any] | None:
-    """Return what is planned for the live versions and what is known; None for an environment that is not there."""
-    live = [version for version in await repository.versions(tx, name) if version.phase in LIVE]
-    if not live:
+    """Return what is planned and what is known, of live versions and a draft.
+
+    None for an environment that is not there. `contractVersion` is the newest live one, 0 where there is only a draft.
+    """
+    probed = [version for version in await repository.versions(tx, name) if version.phase in PROBED]
+    if not probed:
         return None
-    newest = max(live, key=lambda version: version.version)
+    newest = max(probed, key=lambda version: (version.phase in LIVE, version.version))
     executor = parse_contract(newest.document).runtime.executor
-    planned = united(version.probes for version in live)
+    planned = united(version.probes for version in probed)
     records, needed = await repository.records(tx, name), {probe.name for probe in required(planned)}
-    items = [_item(probe, records.get(probe.name), executor, now, needed) for probe in planned]
-    return {"environment": name, "contractVersion": newest.version, "at": now.isoformat(), "probes": items}
+    versions = {
+        probe.name: [each.version for each in probed if any(own.name == probe.name for own in each.probes)]
+        for probe in planned
+    }
+    items = [_item(probe, records.get(probe.name), executor, now, needed, versions[probe.name]) for probe in planned]
+    return {
+        "environment": name,
+        "contractVersion": newest.version if newest.phase in LIVE else 0,
+        "draftVersion": next((each.version for each in probed if each.phase is Phase.DRAFT), 0),
+        "at": now.isoformat(),
+        "probes": items,
+    }
 
 
-def _item(probe: Probe, record: Record | None, executor: str, now: datetime, needed: set[str]) -> dict[str, Any]:
+def _item(
+    probe: Probe, record: Record | None, executor: str, now: datetime, needed: set[str], versions: list[int]
+) -> dict[str, Any]:
     item: dict[str, Any] = {
         "name": probe.name,
+        "versions": versions,
         "claim": probe.claim,
         "kind": probe.kind,
         "periodSeconds": probe.period_seconds,

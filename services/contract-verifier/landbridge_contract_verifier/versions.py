@@ -1,6 +1,7 @@
 """Versions of a contract and their phases: pure. A version never changes.
 
-At most two are active: the newest, and for as long as that one's `rollout.overlap` says the one before.
+At most two are active: the newest, and for as long as that one's `rollout.overlap` says the one before. One may be a
+draft: it is shown and probed beside them, and changes nothing until it is registered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from landbridge_contract_verifier.records import Record
 class Phase(StrEnum):
     """Where a version stands. Only active versions take work."""
 
+    DRAFT = "draft"
     CANARY = "canary"
     ACTIVE = "active"
     RETIRING = "retiring"
@@ -27,6 +29,7 @@ class Phase(StrEnum):
 
 
 LIVE = (Phase.CANARY, Phase.ACTIVE)
+PROBED = (Phase.DRAFT, *LIVE)
 OVER = (Phase.RETIRING, Phase.RETIRED)
 
 
@@ -47,36 +50,55 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What becomes of a submitted version: its phase, nothing (it is known already), or a refusal."""
+    """What becomes of a submitted version: its phase, nothing (it is known already), or a refusal.
+
+    `promoted`: it is there as a draft already.
+    """
 
     phase: Phase | None = None
     problem: Problem | None = None
+    promoted: bool = False
 
 
-def register(known: Sequence[Version], version: int, sha256: str) -> Registration:
+def register(known: Sequence[Version], version: int, sha256: str, *, draft: bool = False) -> Registration:
     """Judge a submitted version against those that were ever registered.
 
     The first version is active at once: without evidence it takes no work anyway. A later one proves itself first.
     """
     same = next((item for item in known if item.version == version), None)
     if same is not None:
-        if same.sha256 == sha256 and same.phase in OVER:
-            message = f"version {version} is {same.phase} and takes no work again"
-            return Registration(problem=Problem("metadata.version", "version-is-over", message, _next(known)))
-        if same.sha256 == sha256:
-            return Registration()
-        message = f"version {version} is registered with other content (sha256 {same.sha256[:12]}…), and never changes"
-        return Registration(problem=Problem("metadata.version", "version-is-fixed", message, _next(known)))
+        return _again(same, known, sha256, draft=draft)
     newest = max((item.version for item in known), default=0)
     if version < newest:
-        message = f"expected a version above {newest}, found {version}"
-        return Registration(problem=Problem("metadata.version", "version-too-low", message, _next(known)))
-    takes_work = any(item.phase is Phase.ACTIVE for item in known)
-    return Registration(Phase.CANARY if takes_work else Phase.ACTIVE)
+        return _refused("version-too-low", f"expected a version above {newest}, found {version}", known)
+    return Registration(Phase.DRAFT if draft else _first_phase(known))
 
 
-def _next(known: Sequence[Version]) -> str:
-    return f"register the change as version {max(item.version for item in known) + 1}"
+def _again(same: Version, known: Sequence[Version], sha256: str, *, draft: bool) -> Registration:
+    """Judge a version whose number is known already."""
+    if same.sha256 != sha256:
+        phase = "kept as a draft" if same.phase is Phase.DRAFT else "registered"
+        message = (
+            f"version {same.version} is {phase} with other content (sha256 {same.sha256[:12]}…), and never changes"
+        )
+        return _refused("version-is-fixed", message, known)
+    if same.phase in OVER:
+        return _refused("version-is-over", f"version {same.version} is {same.phase} and takes no work again", known)
+    if same.phase is Phase.DRAFT and not draft:
+        return Registration(_first_phase(known), promoted=True)
+    if draft and same.phase is not Phase.DRAFT:
+        message = f"version {same.version} is {same.phase} already, and becomes no draft again"
+        return _refused("version-is-no-draft", message, known)
+    return Registration()
+
+
+def _first_phase(known: Sequence[Version]) -> Phase:
+    return Phase.CANARY if any(item.phase is Phase.ACTIVE for item in known) else Phase.ACTIVE
+
+
+def _refused(code: str, message: str, known: Sequence[Version]) -> Registration:
+    following = f"register the change as version {max(item.version for item in known) + 1}"
+    return Registration(problem=Problem("metadata.version", code, message, following))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +145,10 @@ def _overlap(item: Version) -> timedelta:
     return timedelta(milliseconds=units.parse_duration(text)) if text else timedelta(0)
 
 
-def superseded(known: Sequence[Version]) -> dict[int, tuple[Phase, datetime | None]]:
-    """Return what a newer canary ends: an older one that has not passed."""
-    return {item.version: (Phase.RETIRED, None) for item in known if item.phase is Phase.CANARY}
+def superseded(known: Sequence[Version], phase: Phase) -> dict[int, tuple[Phase, datetime | None]]:
+    """Return what a newer version in this phase ends: older drafts, and a canary unless the newer is a draft itself."""
+    ended = (Phase.DRAFT,) if phase is Phase.DRAFT else (Phase.DRAFT, Phase.CANARY)
+    return {item.version: (Phase.RETIRED, None) for item in known if item.phase in ended}
 
 
 def _unproven(item: Version, evidence: Mapping[str, Record], now: datetime) -> tuple[Problem, ...]:

@@ -24,7 +24,6 @@ def environment_card(item: Json) -> dict[str, Any]:
         tone, shown = "warn", "paused in part"
     evidence = item.get("evidence") or {}
     claims = sum(evidence.values())
-    versions = item.get("versions") or [{}]
     return {
         "name": item["environment"],
         "tone": tone,
@@ -35,7 +34,9 @@ def environment_card(item: Json) -> dict[str, Any]:
         "proven": evidence.get("proven", 0),
         "claims": claims,
         "evidence_tone": "good" if claims and evidence.get("proven") == claims else "warn" if claims else "",
-        "version": versions[-1].get("version", "—"),
+        "version": in_force(item).get("version", "—"),
+        "versions": ", ".join(_version(each) for each in item.get("versions") or ()),
+        "beside": ", ".join(_version(each) for each in item.get("versions") or () if each is not in_force(item)),
         "note": _note(state, link, control),
         "note_tone": "bad" if state == "lost" else "",
     }
@@ -129,10 +130,19 @@ def control_facts(detail: Json) -> list[tuple[str, str]]:
     return [(label, value) for label, value in found if value and value != "—"]
 
 
+def in_force(item: Json) -> Json:
+    """Return the newest contract version that is not a draft; the draft where there is nothing else."""
+    versions = list(item.get("versions") or [{}])
+    return next((each for each in reversed(versions) if each.get("phase") != "draft"), versions[-1])
+
+
+def _version(item: Json) -> str:
+    return f"v{item.get('version')} {item.get('phase', '')}".strip()
+
+
 def contract_spec(detail: Json) -> Json:
-    """Return the spec of the newest contract version, whatever text it came in."""
-    versions = detail.get("versions") or ()
-    text = versions[-1].get("document", "") if versions else ""
+    """Return the spec of the newest contract version that is not a draft, whatever text it came in."""
+    text = in_force(detail).get("document", "")
     try:
         found = yaml.safe_load(text) if text else {}
     except yaml.YAMLError:

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from landbridge.bus.envelope import Outbound
+from landbridge.bus.ids import new_event_id
 from landbridge.domain.documents import Document
 from landbridge.domain.errors import Problem
 from landbridge.store import Tx
@@ -30,30 +31,53 @@ class VersionConflict(Exception):  # noqa: N818 - an answer to the caller, not a
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of one document. A forwarded one belongs to another service, which answers by its own events."""
+    """What became of one document.
+
+    A forwarded one belongs to another service, which answers by its own events: a refusal names the `submission`.
+    """
 
     kind: str
     name: str
     version: int
     changed: bool
     forwarded: bool = False
+    submission: str = ""
+    draft: bool = False
 
     def members(self) -> dict[str, Any]:
         """Return the JSON members of an answer."""
         found: dict[str, Any] = {"kind": self.kind, "name": self.name, "version": self.version, "changed": self.changed}
-        return {**found, "forwarded": True} if self.forwarded else found
+        if self.forwarded:
+            found |= {"forwarded": True, "submission": self.submission, "draft": self.draft}
+        return found
 
 
-async def apply(tx: Tx, documents: Sequence[Document], by: str, at: datetime) -> tuple[list[Applied], list[Outbound]]:
-    """Store documents, all or none; what is there already changes nothing. Raises VersionConflict."""
+async def apply(
+    tx: Tx, documents: Sequence[Document], by: str, at: datetime, *, draft: bool = False
+) -> tuple[list[Applied], list[Outbound]]:
+    """Store documents, all or none; what is there already changes nothing. Raises VersionConflict.
+
+    `draft` is for environment contracts: they are kept and probed as drafts.
+    """
     applied: list[Applied] = []
     events: list[Outbound] = []
     revision = await store.next_revision(tx)
     for document in documents:
         if document.kind.slug == CONTRACT:
             version = int(document.value["metadata"].get("version", 0))
-            events.append(messages.contract(document.body, by))
-            applied.append(Applied(CONTRACT, document.name, version, changed=True, forwarded=True))
+            submission = new_event_id()
+            events.append(messages.contract(document.body, by, submission, draft=draft))
+            applied.append(
+                Applied(
+                    CONTRACT,
+                    document.name,
+                    version,
+                    changed=True,
+                    forwarded=True,
+                    submission=submission,
+                    draft=draft,
+                )
+            )
             continue
         version, changed = await _store(tx, document, revision, by, at)
         applied.append(Applied(document.kind.slug, document.name, version, changed))

@@ -33,9 +33,10 @@ def add_document_routes(app: FastAPI, service: "IntakeService") -> None:
     _add_reading(app, service)
 
     @app.post("/v1/documents")
-    async def apply(request: Request) -> Response:
+    async def apply(request: Request, draft: bool = False) -> Response:
+        """Store documents. With `draft`, which is for environment contracts, they are kept and probed, and not used."""
         principal = service.auth.authenticate(request)
-        return await _apply(service, principal, await request.body())
+        return await _apply(service, principal, await request.body(), draft=draft)
 
     @app.delete("/v1/documents/{kind}/{name}")
     async def remove(request: Request, kind: str, name: str, version: int = 0) -> Response:
@@ -73,14 +74,17 @@ def _add_reading(app: FastAPI, service: "IntakeService") -> None:
         return JsonResponse({**_members(known, name, wanted[-1]), **versions})
 
 
-async def _apply(service: "IntakeService", principal: Principal, body: bytes) -> Response:
+async def _apply(service: "IntakeService", principal: Principal, body: bytes, *, draft: bool) -> Response:
     found = _readable(read_documents(body, _APPLIED))
     for document in found:
         check(principal, _role_for(document.kind))
+        if draft and document.kind.slug != documents.CONTRACT:
+            what = f"{document.kind.name} {document.name}"
+            raise ProblemError(422, "Invalid request", f"draft: expected environment contracts, found {what}")
     at = service.clock.wall()
 
     async def work(tx: Tx) -> tuple[list[documents.Applied], list[Outbound]]:
-        return await documents.apply(tx, found, principal.name, at)
+        return await documents.apply(tx, found, principal.name, at, draft=draft)
 
     service.committer.check_capacity()
     try:

@@ -79,10 +79,10 @@ def cancel(operation: str, project: str, by: str, reason: str, *, force: bool = 
     return Outbound(subjects.intent("cancel", project), _CANCEL, body, operation)
 
 
-def contract(document: bytes, by: str) -> Outbound:
-    """Return an environment contract for the verifier, who owns it."""
-    body = _encode(request_v1.ContractSubmitted(document=document, by=by))
-    return Outbound(subjects.intent("contract"), _CONTRACT, body)
+def contract(document: bytes, by: str, submission: str, *, draft: bool = False) -> Outbound:
+    """Return an environment contract for the verifier, who owns it; a refusal names the submission."""
+    body = _encode(request_v1.ContractSubmitted(document=document, by=by, draft=draft))
+    return Outbound(subjects.intent("contract"), _CONTRACT, body, id=submission)
 
 
 def control(environment: str, action: str, by: str, reason: str) -> Outbound:

@@ -1,14 +1,16 @@
 """What every replica holds in memory about environments and documents: the last message of each subject."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound
+from landbridge.domain.candidate import DRAFT
 from landbridge.schema.wire.event_v1 import (
     CatalogueEntry,
+    ContractVersion,
     EnvironmentContractChanged,
     EnvironmentControl,
     EnvironmentDrift,
@@ -35,6 +37,11 @@ def location(document: bytes) -> dict[str, Any]:
     spec = found.get("spec") if isinstance(found, dict) else None
     place = spec.get("location") if isinstance(spec, dict) else None
     return place if isinstance(place, dict) else {}
+
+
+def in_force(versions: Sequence[ContractVersion]) -> ContractVersion:
+    """Return the newest version that is not a draft; the draft where there is nothing else."""
+    return next((each for each in reversed(versions) if each.phase != DRAFT), versions[-1])
 
 
 class Environments:
@@ -66,7 +73,7 @@ class Environments:
         return {
             "environment": name,
             "versions": [{"version": each.version, "phase": each.phase, "sha256": each.sha256} for each in versions],
-            "location": location(versions[-1].document),
+            "location": location(in_force(versions).document),
             "executor": link.executor if link else "",
             "link": plain(link),
             "control": plain(control),

@@ -143,6 +143,21 @@ async def test_a_contract_goes_to_the_verifier_with_its_bytes(intake: Intake) ->
     assert removals == [{"kind": "environment-contract", "name": "onprem-a", "by": "admin"}]
 
 
+async def test_a_draft_is_sent_as_one_and_only_a_contract_can_be_one(intake: Intake) -> None:
+    answer = await intake.http.post("/v1/documents?draft=true", content=as_json(GOOD["contract"]))
+    queue = await intake.http.post("/v1/documents?draft=true", content=as_json(a_document("queue")))
+
+    assert (answer.status_code, answer.json()["draft"]) == (202, True)
+    assert (queue.status_code, queue.json()["detail"]) == (
+        422,
+        f"draft: expected environment contracts, found Queue {GOOD['queue']['metadata']['name']}",
+    )
+    wishes = await wait_until(lambda: intake.told(subjects.intent("contract")[:-2], streams.INTENTS), "it is told")
+    assert [wish["draft"] for wish in wishes] == [True]
+    [message] = await intake.messages(streams.INTENTS)
+    assert message.id == answer.json()["submission"]  # what a refusal will name
+
+
 async def test_environments_are_steered_by_name(intake: Intake, bus: Bus) -> None:
     body = b'{"environment":"onprem-a","at":"2026-11-30T00:00:00Z","versions":[{"version":1,"phase":"active"}]}'
     kind = event_type("environment", "EnvironmentContractChanged")

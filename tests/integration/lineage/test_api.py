@@ -236,6 +236,28 @@ async def test_environments_are_told_as_they_are_now(lineage: Lineage) -> None:
     assert (await lineage.get("/v1/overview"))["environmentLinks"] == {"quay": "connected"}
 
 
+async def test_an_environment_is_where_the_contract_in_force_says_not_where_a_draft_says(lineage: Lineage) -> None:
+    versions = tuple(
+        events.ContractVersion(
+            version=number,
+            phase=phase,
+            document=b'{"spec": {"location": {"regions": ["%s"]}}}' % region,
+            sha256=str(number),
+        )
+        for number, phase, region in ((3, "active", b"north"), (4, "draft", b"south"))
+    )
+    told = events.EnvironmentContractChanged(environment="quay", at=START, versions=versions)
+    await lineage.state("contract", "quay", told)
+
+    async def known() -> bool:
+        return bool((await lineage.get("/v1/environments"))["items"])
+
+    await wait_until(known, "the environment is known")
+    [row] = (await lineage.get("/v1/environments"))["items"]
+    assert row["location"] == {"regions": ["north"]}
+    assert [(each["version"], each["phase"]) for each in row["versions"]] == [(3, "active"), (4, "draft")]
+
+
 async def test_queues_show_their_documents_and_what_is_in_them(lineage: Lineage) -> None:
     await lineage.document("queue", "batch", {"kind": "Queue", "spec": {"priority": 5, "concurrency": 2}})
     await lineage.document("queue", "empty", {"kind": "Queue", "metadata": {"name": "empty"}})

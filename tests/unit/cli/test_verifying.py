@@ -1,5 +1,6 @@
 """`env verify --wait`: a table of what probes found, progress beside it, and an exit code."""
 
+import json
 from typing import Any
 
 import pytest
@@ -41,6 +42,49 @@ def answers(api: FakeApi, *tables: list[dict[str, Any]]) -> None:
 
     api["GET", PATH] = next_table
     api["POST", "/v1/environments/cluster-a/verify"] = (202, {})
+
+
+def test_what_a_draft_claims_counts_only_when_it_is_asked_for(api: FakeApi, run: Run) -> None:
+    shared, old = (
+        {**RUNTIME, "versions": [1, 2]},
+        a_probe("classes.gpu", "capacity", **proven("T1")) | {"versions": [1]},
+    )
+    new = a_probe("classes.gpu", "capacity", result="failed", at="T1", secondsLeft=9, detail="none") | {
+        "name": "classes.gpu@2",
+        "versions": [2],
+    }
+    tables = [[{**each, "at": at} for each in (shared, old, new)] for at in ("T1", "T2")]
+    for flags, code, names in (
+        ((), 0, ["classes.gpu@1", "runtime@1"]),
+        (("--draft",), 1, ["classes.gpu@2", "runtime@1"]),
+    ):
+        left = [*tables]
+
+        def table(_: Asked, left: list[Any] = left) -> tuple[int, Any]:
+            probes = left.pop(0) if len(left) > 1 else left[0]
+            return 200, {"environment": "cluster-a", "contractVersion": 1, "draftVersion": 2, "probes": probes}
+
+        answers(api, [])
+        api["GET", PATH] = table
+        ran = run("env", "verify", "cluster-a", "--wait", "-o", "json", *flags)
+        assert ran.code == code
+        assert sorted(each["name"] for each in json.loads(ran.out)["probes"]) == names
+
+
+def test_a_draft_that_is_not_there_and_one_that_is_alone_are_told(api: FakeApi, run: Run) -> None:
+    answers(api, [RUNTIME])
+    ran = run("env", "verify", "cluster-a", "--draft")
+    assert ran.code == 2
+    assert "expected a draft of its contract, found none" in ran.err
+    alone = {
+        "environment": "cluster-a",
+        "contractVersion": 0,
+        "draftVersion": 1,
+        "probes": [{**RUNTIME, "versions": [1]}],
+    }
+    api["GET", PATH] = (200, alone)
+    ran = run("env", "verify", "cluster-a", "--wait")
+    assert (ran.code, "only a draft" in ran.err) == (2, True)
 
 
 def test_all_that_is_proven_exits_with_0_and_progress_goes_to_standard_error(api: FakeApi, run: Run) -> None:

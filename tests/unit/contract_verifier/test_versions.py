@@ -104,7 +104,50 @@ def test_a_canary_that_ran_out_of_time_is_retired_with_its_reasons() -> None:
 
 
 def test_a_newer_canary_ends_an_older_one() -> None:
-    assert superseded([version(1), version(2, Phase.CANARY)]) == {2: (Phase.RETIRED, None)}
+    assert superseded([version(1), version(2, Phase.CANARY)], Phase.CANARY) == {2: (Phase.RETIRED, None)}
+
+
+def test_a_draft_is_kept_beside_what_takes_work_and_becomes_a_canary_once_it_is_registered() -> None:
+    known = [version(1), version(2, Phase.CANARY)]
+    assert register(known, 3, "hash-3", draft=True).phase is Phase.DRAFT
+    assert superseded(known, Phase.DRAFT) == {}  # what is under way goes on
+    known.append(version(3, Phase.DRAFT))
+    again = register(known, 3, "hash-3", draft=True)
+    assert (again.phase, again.problem) == (None, None)
+    promoted = register(known, 3, "hash-3")
+    assert (promoted.phase, promoted.promoted) == (Phase.CANARY, True)
+    first = register([version(3, Phase.DRAFT)], 3, "hash-3")
+    assert (first.phase, first.promoted) == (Phase.ACTIVE, True)
+
+
+def test_a_draft_does_nothing_by_itself_however_well_it_is_proven_and_however_long_it_lies() -> None:
+    known = [version(1), version(2, Phase.DRAFT)]
+    assert due_step(known, proof(lasts_s=10**6), NOW, RETIRING) is None
+    assert due_step(known, proof("failed"), NOW + timedelta(days=90), RETIRING) is None
+
+
+def test_a_newer_draft_and_a_newer_version_each_end_a_draft() -> None:
+    known = [version(1), version(2, Phase.CANARY), version(3, Phase.DRAFT)]
+    assert superseded(known, Phase.DRAFT) == {3: (Phase.RETIRED, None)}
+    assert superseded(known, Phase.CANARY) == {2: (Phase.RETIRED, None), 3: (Phase.RETIRED, None)}
+
+
+def test_what_cannot_become_of_a_draft_is_refused_with_what_can() -> None:
+    known = [version(1, Phase.RETIRED), version(2), version(3, Phase.CANARY), version(4, Phase.DRAFT)]
+    wrong = {
+        (1, "hash-1"): ("version-is-over", "version 1 is retired"),
+        (2, "hash-2"): ("version-is-no-draft", "version 2 is active already"),
+        (3, "hash-3"): ("version-is-no-draft", "version 3 is canary already"),
+        (4, "other"): ("version-is-fixed", "version 4 is kept as a draft with other content"),
+    }
+    for (number, digest), (code, told) in wrong.items():
+        problem = register(known, number, digest, draft=True).problem
+        assert problem is not None
+        assert (problem.code, problem.suggestion) == (code, "register the change as version 5")
+        assert told in problem.message
+    below = register([version(3)], 2, "h", draft=True).problem
+    edited = register(known, 4, "other").problem
+    assert (below and below.code, edited and edited.code) == ("version-too-low", "version-is-fixed")
 
 
 def test_a_retiring_version_is_retired_in_time() -> None:
@@ -115,7 +158,8 @@ def test_a_retiring_version_is_retired_in_time() -> None:
 
 
 EVENTS = st.lists(
-    st.tuples(st.sampled_from(["register", "overlap", "prove", "fail", "wait"]), st.integers(1, 6)), max_size=30
+    st.tuples(st.sampled_from(["register", "overlap", "draft", "prove", "fail", "wait"]), st.integers(1, 6)),
+    max_size=30,
 )
 
 
@@ -124,26 +168,30 @@ def test_two_versions_at_most_are_active_only_one_without_end_and_one_is_a_canar
     events: list[tuple[str, int]],
 ) -> None:
     known: list[Version] = []
-    now = NOW
+    now, taken = NOW, False
     for kind, number in events:
         evidence = proof("proven" if kind == "prove" else "failed", 10**6)
-        if kind in ("register", "overlap"):
-            outcome = register(known, number, f"hash-{number}")
+        if kind in ("register", "overlap", "draft"):
+            outcome = register(known, number, f"hash-{number}", draft=kind == "draft")
             if outcome.phase is not None:
-                changes = superseded(known)
-                known = [changed(item, changes) for item in known]
+                before = [item for item in known if item.phase is not Phase.DRAFT]
+                changes = superseded(known, outcome.phase)
+                known = [changed(item, changes) for item in known if item.version != number]
                 until = now + RETIRING if outcome.phase is Phase.CANARY else None
                 known.append(version(number, outcome.phase, until, overlap="5m" if kind == "overlap" else ""))
+                assert kind != "draft" or all(item in known for item in before)  # others go on as if it were not there
         elif kind == "wait":
             now += timedelta(minutes=number)
         while (step := due_step(known, evidence, now, RETIRING)) is not None:
             known = [changed(item, step.changes) for item in known]
         phases = [item.phase for item in known]
         assert phases.count(Phase.ACTIVE) <= 2
+        assert phases.count(Phase.DRAFT) <= 1
+        taken |= Phase.ACTIVE in phases
         lasting = [item.version for item in known if item.phase is Phase.ACTIVE and item.until is None]
-        assert lasting == [max(item.version for item in known if item.phase is Phase.ACTIVE)] if known else not lasting
+        assert lasting == [max(item.version for item in known if item.phase is Phase.ACTIVE)] if taken else not lasting
         assert phases.count(Phase.CANARY) <= 1
-        assert not known or Phase.ACTIVE in phases  # what once took work goes on taking it
+        assert not taken or Phase.ACTIVE in phases  # what once took work goes on taking it
 
 
 def changed(item: Version, changes: object) -> Version:

@@ -122,6 +122,19 @@ def test_an_environment_that_is_silent_says_since_when_and_what_becomes_of_its_w
     assert card["evidence_tone"] == "warn"
 
 
+def test_a_draft_is_named_beside_the_contract_in_force_whose_claims_are_shown() -> None:
+    versions = [
+        {"version": 4, "phase": "active", "document": "spec: {workloads: [job]}"},
+        {"version": 5, "phase": "draft", "document": "spec: {workloads: [service]}"},
+    ]
+    item = {"environment": "edge", "versions": versions}
+    card = places.environment_card(item)
+    assert (card["version"], card["versions"], card["beside"]) == (4, "v4 active, v5 draft", "v5 draft")
+    assert ("Workloads", "job") in places.contract_facts(item)
+    alone = places.environment_card({**item, "versions": versions[1:]})
+    assert (alone["version"], alone["beside"]) == (5, "")
+
+
 def test_failed_evidence_stands_first() -> None:
     claims = [{"claim": "a", "result": "proven"}, {"claim": "b", "result": "failed"}, {"claim": "c"}]
     rows = places.evidence_rows({"claims": claims})

@@ -288,6 +288,7 @@ CASES: list[Case] = [
     ("evidence", "boundary", JOB, an_environment(evidence=broken(claims.SELF_STOP)), []),
     ("contract", "satisfied", JOB, PLAIN, []),
     ("contract", "violated", JOB, an_environment(phase="canary"), [("not-yet-active", NOT_NOW)]),
+    ("contract", "violated", JOB, an_environment(phase="draft"), [("not-yet-active", NOT_NOW)]),
     ("contract", "violated", JOB, an_environment(phase="retiring"), [("no-longer-active", NEVER)]),
     ("contract", "unknown", JOB, an_environment(phase=""), [("no-longer-active", NEVER)]),
     ("control", "satisfied", JOB, PLAIN, []),

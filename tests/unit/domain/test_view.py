@@ -144,6 +144,29 @@ def test_of_two_active_versions_each_has_its_own_evidence_and_what_only_one_offe
     assert (capacity["cpu"], capacity["gpu-old"]) == (128_000, 4)
 
 
+def test_a_draft_changes_nothing_for_anybody() -> None:
+    """What it says of regions, prices and names would otherwise count for other environments, too."""
+    view = a_view()
+    known, before = view.catalogue, view.candidates["onprem-a"]
+    elsewhere = {"regions": ["eu-de-1", "us-east-1"], "jurisdictions": ["US"], "operatedBy": "own"}
+    active = msgspec.json.decode(contract(), type=event_v1.EnvironmentContractChanged).versions
+    draft = msgspec.json.decode(
+        contract("onprem-a", (2, "draft"), location=elsewhere, cost={"currency": "EUR", "egressPerGB": 9}),
+        type=event_v1.EnvironmentContractChanged,
+    ).versions
+    both = event_v1.EnvironmentContractChanged(environment="onprem-a", at=NOW, versions=(*active, *draft))
+    view.apply_environment("contract", "onprem-a", _encode(both), 3)
+    assert not view.settle().catalogue
+    assert view.catalogue == known
+    assert [candidate.contract for candidate in view.candidates["onprem-a"]] == [each.contract for each in before]
+    alone = event_v1.EnvironmentContractChanged(environment="onprem-a", at=NOW, versions=draft)
+    view.apply_environment("contract", "onprem-a", _encode(alone), 4)
+    view.settle()
+    [candidate] = view.candidates["onprem-a"]
+    assert candidate.phase == "draft"  # it is explained, and judged not to take work
+    assert "us-east-1" not in view.catalogue.region_jurisdictions
+
+
 def test_a_version_registered_anew_with_other_content_is_read_anew() -> None:
     view = a_view()
     view.apply_environment("contract", "onprem-a", contract("onprem-a", (1, "active"), workloads=["service"]), 3)

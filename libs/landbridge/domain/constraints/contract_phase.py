@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Final
 
-from landbridge.domain.candidate import ACTIVE, Candidate
+from landbridge.domain.candidate import ACTIVE, DRAFT, Candidate
 from landbridge.domain.constraints.base import OK, Rule, Violations
 from landbridge.domain.requirements import Requirements
 from landbridge.domain.violation import Kind, Violation
 
 # These become active by themselves, once verified or promoted.
-_COMING: Final = frozenset({"draft", "canary"})
+_COMING: Final = frozenset({DRAFT, "canary"})
 
 
 class ContractPhase(Rule):

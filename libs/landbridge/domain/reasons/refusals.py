@@ -161,6 +161,11 @@ _CATALOGUE: Final = (
         "this contract version is retiring or retired",
         "register the next version",
     ),
+    Told(
+        "version-is-no-draft",
+        "a contract version that is a canary or active already was sent as a draft",
+        "write the change as the next version, and send that with --draft",
+    ),
     Told("version-is-fixed", "this contract version exists with other content", "register the next version"),
     Told("version-too-low", "a contract version is not above those that are known", "register the next version"),
     Told(

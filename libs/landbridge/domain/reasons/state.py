@@ -22,7 +22,8 @@ STATE: Final = (
         _NOT_NOW,
         "an active contract version",
         "version <version> is <phase>, and no version is active",
-        "wait for its canary, or see why it is held back: landbridge get environments {environment}",
+        "wait for its canary, register its draft (landbridge env register FILE), or see why it is held back: "
+        "landbridge get environments {environment}",
     ),
     Reason(
         "contract",

@@ -187,6 +187,7 @@ class ContractSubmitted(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
     document: bytes
     by: str = ""
+    draft: bool = False
 
 
 class ControlIntent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
