@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,6 +21,7 @@ from landbridge.bus.client import parse_status
 from landbridge.bus.connection import Bus, BusSubscription
 from landbridge.bus.envelope import Inbound, decode_raw, pending_of
 from landbridge.bus.errors import ConsumerMissing, Unavailable
+from landbridge.bus.pacing import Pace
 
 log = logging.getLogger("landbridge.bus")
 
@@ -28,8 +29,6 @@ PREFETCH: Final = 4
 EXPIRES_S: Final = 5.0
 HEARTBEAT_S: Final = 1.0
 MISSING_AFTER_S: Final = 3.0  # a broker that has just started says "nobody there" for a moment
-LINGER_S: Final = 0.010
-_MANY: Final = 200  # what is worth a batch of its own
 _BACKOFF_S: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 _ACK: Final = b"$JS.ACK."
 _GONE: Final = ("consumer deleted", "consumer not found", "consumer is push based")
@@ -51,8 +50,9 @@ class Consumer:
         prefetch: int = PREFETCH,
         ack_wait_s: float | None = None,
         gather_s: float = 0.0,
+        unhurried: Callable[[bytes], bool] | None = None,
     ) -> None:
-        """`gather_s`: while messages keep coming, leave so many seconds between batches, unless there are many."""
+        """`gather_s` and `unhurried`: when batches are taken, see `Pace`."""
         self.bus = bus
         self.stream = stream
         self.durable = durable
@@ -69,9 +69,7 @@ class Consumer:
         self._generation = 0
         self._heard_at = 0.0
         self._pending = 0
-        self._last_size = 0
-        self._gather_s = gather_s
-        self._taken_at = 0.0
+        self._pace = Pace(self._buffer, gather_s=gather_s, unhurried=unhurried)
         self._failures = 0
         self._failing_since = 0.0
         self._retry_at = 0.0
@@ -99,28 +97,18 @@ class Consumer:
     async def take(self, timeout_s: float | None = None) -> list[Inbound]:
         """Return what is there, up to `batch`, at least one message; empty only after `timeout_s` seconds."""
         await self.start()
-        # Under load a short pause makes batches larger; a lone message is never delayed.
-        if self._last_size > 4 and len(self._buffer) < _MANY:
-            await asyncio.sleep(LINGER_S)
+        await self._pace.linger()
         if not self._buffer and not await self._wait(timeout_s):
-            self._last_size = 0
+            self._pace.took(0)
             return []
-        if self._gather_s > 0:
-            await self._gather()
+        await self._pace.settle()
         count = min(self.batch, len(self._buffer))
         pop = self._buffer.popleft
         taken = [pop() for _ in range(count)]
-        self._last_size = count
+        self._pace.took(count)
         self._pending = pending_of(taken[-1][1].decode())
         await self._refill()
         return [decode_raw(*raw) for raw in taken]
-
-    async def _gather(self) -> None:
-        """Let more come, if the last batch was taken a moment ago."""
-        rest = self._taken_at + self._gather_s - time.monotonic()
-        if rest > 0 and len(self._buffer) < _MANY:
-            await asyncio.sleep(rest)
-        self._taken_at = time.monotonic()
 
     async def ack(self, batch: Sequence[Inbound]) -> None:
         """Done for good. One write for all; a lost acknowledgement means redelivery, which the inbox absorbs."""
@@ -177,6 +165,7 @@ class Consumer:
         if self.problem is not None:
             self._recovered()
         self._held[reply] = now
+        self._pace.received(subject, now)
         self._buffer.append((subject, reply, data, headers))
         self._arrived.set()
 

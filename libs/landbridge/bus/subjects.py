@@ -4,6 +4,7 @@ A subject is `lb.v1.<family>.<…>`; every variable part is one token. The proje
 """
 
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -125,6 +126,12 @@ def token(subject: str, i: int) -> str:
     """Token `i` of a subject, counted from 0 at `lb`; an empty string if there are fewer."""
     parts = subject.split(".")
     return parts[i] if -len(parts) <= i < len(parts) else ""
+
+
+def among(events: Iterable[str]) -> Callable[[bytes], bool]:
+    """Return what tells whether a subject of an event, as it is read from the wire, is of one of `events`."""
+    named = frozenset(event.encode() for event in events)
+    return lambda subject: subject.split(b".", 4)[3] in named
 
 
 def family(subject: str) -> str:

@@ -52,7 +52,8 @@ class Subscription:
 
     `types` names the messages (the last part of `ce-type`) for the AsyncAPI document. `handler` is called once with the
     service, after `Service.prepare`. `gather_s` is for what nobody waits for, such as projections: while messages keep
-    coming, batches are taken no more often than every so many seconds.
+    coming, batches are taken no more often than every so many seconds. `unhurried` names events of operations that may
+    wait a moment to be handled together with another one.
     """
 
     stream: str
@@ -62,6 +63,7 @@ class Subscription:
     handler: Callable[[Any], Handler]
     batch: int = 1000
     gather_s: float = 0.0
+    unhurried: tuple[str, ...] = ()
 
 
 class Service:
@@ -262,6 +264,7 @@ class Service:
             subscription.filters,
             batch=subscription.batch,
             gather_s=subscription.gather_s,
+            unhurried=subjects.among(subscription.unhurried) if subscription.unhurried else None,
         )
         name = f"{subscription.stream.lower()}/{subscription.durable}"
         loop = Loop(

@@ -26,6 +26,8 @@ log = logs.get(__name__)
 
 EVENTS: Final = ("assessed", "freed", "requeued", "completed", "failed", "cancelled")
 
+_frees: Final = subjects.among(("freed", "completed", "failed", "cancelled"))
+
 SUBSCRIPTIONS: tuple[Subscription, ...] = (
     Subscription(
         stream=streams.OPERATIONS,
@@ -109,7 +111,12 @@ class RankingService(Service):
 
     def _new_loop(self, subscription: Subscription) -> Loop:
         consumer = Consumer(
-            self.bus, subscription.stream, subscription.durable, subscription.filters, batch=subscription.batch
+            self.bus,
+            subscription.stream,
+            subscription.durable,
+            subscription.filters,
+            batch=subscription.batch,
+            unhurried=self._unhurried,
         )
         return Loop(
             f"{subscription.stream.lower()}/{subscription.durable}",
@@ -121,6 +128,10 @@ class RankingService(Service):
             telemetry=self.telemetry,
             on_uncertain=self.reload,
         )
+
+    def _unhurried(self, subject: bytes) -> bool:
+        """Tell that what an event frees is wanted by nobody yet: what comes next is decided after it all the same."""
+        return not self.desk.waiting and _frees(subject)
 
     # -- the view -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fixtures.bus import OpenBus
-from landbridge.bus import subjects
+from landbridge.bus import pacing, subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.consume import Consumer
 from landbridge.bus.declare import api, declare_durable, delete_durable
@@ -73,6 +73,55 @@ async def test_gathering_ends_when_there_are_many(bus: Bus) -> None:
     await publish_batch(bus, "OPERATIONS", events(300))
     started = time.monotonic()
     await wait_until(lambda: _has(consumer, 300), "three hundred arrived")
+    assert len(await consumer.take(5)) == 300
+    assert time.monotonic() - started < 10
+    await consumer.stop()
+
+
+def unhurried(bus: Bus) -> Consumer:
+    return Consumer(bus, "OPERATIONS", "lineage", unhurried=subjects.among(["accepted"]))
+
+
+async def test_what_is_unhurried_is_taken_with_the_urgent_one_that_follows_in_the_order_of_the_stream(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pacing, "UNHURRIED_S", 30.0)
+    consumer = unhurried(bus)
+    await consumer.start()
+    taking = asyncio.create_task(consumer.take(5))
+    await publish_batch(bus, "OPERATIONS", events(2))
+    await publish_batch(bus, "OPERATIONS", events(1, "decided"))
+    batch = await asyncio.wait_for(taking, 10)
+    assert [subjects.token(message.subject, 3) for message in batch] == ["accepted", "accepted", "decided"]
+    assert [message.stream_sequence for message in batch] == [1, 2, 3]
+    await consumer.ack(batch)
+    await consumer.stop()
+
+
+async def test_what_is_unhurried_waits_for_a_moment_only_and_what_is_urgent_not_at_all(bus: Bus) -> None:
+    waits = {"accepted": list[float](), "decided": list[float]()}
+    consumer = unhurried(bus)
+    await consumer.start()
+    for event in ("accepted", "decided") * 5:
+        arriving = asyncio.create_task(wait_until(lambda: _has(consumer, 1), "it arrived", every_s=0.001))
+        await publish_batch(bus, "OPERATIONS", events(1, event))
+        await arriving
+        arrived = time.monotonic()
+        [message] = await consumer.take(5)
+        waits[event].append(time.monotonic() - arrived)
+        await consumer.ack([message])
+    assert min(waits["accepted"]) > pacing.UNHURRIED_S / 3
+    assert min(waits["decided"]) < pacing.UNHURRIED_S / 3
+    await consumer.stop()
+
+
+async def test_many_that_are_unhurried_are_not_left(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "UNHURRIED_S", 30.0)
+    consumer = unhurried(bus)
+    await publish_batch(bus, "OPERATIONS", events(300))
+    await consumer.start()
+    await wait_until(lambda: _has(consumer, 300), "three hundred arrived")
+    started = time.monotonic()
     assert len(await consumer.take(5)) == 300
     assert time.monotonic() - started < 10
     await consumer.stop()

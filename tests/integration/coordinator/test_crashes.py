@@ -15,7 +15,7 @@ from .conftest import StartChild
 _STEPS = ("before-commit", "after-commit", "after-publish")
 _POINTS = [
     *(f"loop.{step}=kill@2" for step in _STEPS),
-    *(pytest.param(f"loop.{step}=kill@{visit}", marks=pytest.mark.slow) for step in _STEPS for visit in (1, 4, 5)),
+    *(pytest.param(f"loop.{step}=kill@{visit}", marks=pytest.mark.slow) for step in _STEPS for visit in (1, 3, 4)),
     "loop.after-ack=kill@2",
     "coordinator.claim.before-commit=kill@1",
     "coordinator.claim.after-commit=kill@1",

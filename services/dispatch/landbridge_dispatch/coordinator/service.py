@@ -33,6 +33,7 @@ SUBSCRIPTIONS: tuple[Subscription, ...] = (
         filters=tuple(subjects.operation(event, "*") for event in ("accepted", "waiting", "decided", "preempted")),
         types=("OperationAccepted", "OperationsWaiting", "OperationsDecided", "OperationsPreempted"),
         handler=lambda service: InGeneration(service.core, OperationsHandler(service.core)),
+        unhurried=("accepted",),  # its decision is on the way: both in one transaction
     ),
     Subscription(
         stream=streams.REPORTS,
