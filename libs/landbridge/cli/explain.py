@@ -92,6 +92,26 @@ def show_plan(plan: Mapping[str, Any]) -> None:
     _nearest(plan.get("nearestMiss"))
 
 
+def show_plans(plans: Sequence[Mapping[str, Any]]) -> None:
+    """Print of each of several operations in one line where it would run, and when."""
+    columns = [
+        Column("OPERATION"),
+        Column("GOES TO"),
+        Column("WAITS FOR", styled=True),
+        Column("WHEN", fold=True),
+    ]
+    output.table(columns, map(_plan_row, plans))
+
+
+def _plan_row(plan: Mapping[str, Any]) -> list[Any]:
+    if plan.get("problems"):
+        return [plan.get("name"), "-", "", "it would be refused, see below"]
+    likely, turn = plan.get("likely") or {}, plan.get("waits") or {}
+    where = f"{likely['environment']}{_by_class(likely)}" if likely else "nowhere"
+    when = str((plan.get("forecast") or {}).get("text") or "").partition("; ")[0]
+    return [plan.get("name"), where, turn.get("reason") or ("" if likely else plan.get("condition")), when]
+
+
 def show_refused(refusal: Mapping[str, Any]) -> None:
     """Print why a submission was not accepted: everything that was wrong, with what to do."""
     at = str(refusal.get("at") or "")

@@ -22,7 +22,7 @@ from landbridge.client.models import (
     Submission,
     Submitted,
 )
-from landbridge.client.sources import content_type, document_bytes, new_key
+from landbridge.client.sources import YAML, content_type, document_bytes, new_key, stream
 from landbridge.client.transport import Transport
 
 BULK_MAX = 500
@@ -113,6 +113,19 @@ class HttpClient:
         headers = {"Content-Type": content_type(body)}
         answer = await self.transport.json("POST", "/v1/plan", repeatable=True, content=body, headers=headers)
         return dict(answer)
+
+    async def plan_together(self, documents: Sequence[Source]) -> list[dict[str, Any]]:
+        """Return where operations would run and when if all were submitted now, one behind the other.
+
+        As `plan` has it, one answer for each; one that would be refused has its `problems` instead, and the others
+        are planned without it.
+        """
+        if len(documents) == 1:
+            return [await self.plan(documents[0])]
+        body = stream([document_bytes(document) for document in documents])
+        headers = {"Content-Type": YAML}
+        answer = await self.transport.json("POST", "/v1/plan", repeatable=True, content=body, headers=headers)
+        return list(answer["items"])
 
     async def retry(self, operation: str) -> Submitted:
         """Submit an ended operation once more; the new one says which it repeats."""

@@ -1,8 +1,9 @@
 """Documents as users give them: a path, text, bytes or a mapping, to the bytes that are sent."""
 
+import codecs
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from landbridge.client.models import Source
@@ -22,6 +23,11 @@ def document_bytes(source: Source) -> bytes:
 
 def content_type(body: bytes) -> str:
     return JSON if body.lstrip()[:1] in (b"{", b"[") else YAML
+
+
+def stream(bodies: Sequence[bytes]) -> bytes:
+    """Return documents as one text, separated by `---`; JSON is YAML."""
+    return b"\n---\n".join(body.removeprefix(codecs.BOM_UTF8) for body in bodies)
 
 
 def new_key() -> str:

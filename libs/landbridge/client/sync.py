@@ -67,6 +67,9 @@ class Client:
     def plan(self, document: Source) -> dict[str, Any]:
         return self._wait(self._client.plan(document))
 
+    def plan_together(self, documents: Sequence[Source]) -> list[dict[str, Any]]:
+        return self._wait(self._client.plan_together(documents))
+
     def replay(self, operation: str, *, round_: int = 0) -> dict[str, Any]:
         return self._wait(self._client.replay(operation, round_=round_))
 

@@ -27,6 +27,8 @@ MOST_ENDS: Final = 2_000
 # What is asked to leave for other work is taken to do so within this.
 LEAVES_WITHIN: Final = timedelta(seconds=30)
 
+Joining = tuple[str, Plan, Ticket]
+"""An operation that would come: its class's key, the plan of that, and its ticket."""
 Lasted = Mapping[tuple[str, str], Sequence[float]]  # seconds from admission to end, by environment and queue
 
 
@@ -61,12 +63,12 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of admission, safe from what happens to it meanwhile, with one operation that is followed."""
+    """The state of admission, safe from what happens to it meanwhile, with the operations that are followed."""
 
     charges: tuple[Charge, ...]
     waiting: tuple[tuple[str, Plan, tuple[Ticket, ...]], ...]
     limits: Limits
-    operation: str
+    operations: tuple[str, ...]
 
     def world(self) -> Admission:
         """Return an admission of its own in the same state."""
@@ -80,12 +82,26 @@ class Snapshot:
 def snapshot(
     admission: Admission,
     operation: str,
-    joining: tuple[str, Plan, Ticket] | None = None,
+    joining: Joining | None = None,
     *,
     limits: Limits | None = None,
     admitted_at: Mapping[str, datetime] = {},
 ) -> Snapshot:
-    """Copy the state of admission. `joining` is a class's key, its plan and the ticket of an operation that would come.
+    """Copy the state of admission, to follow one operation: see `snapshot_together`."""
+    return snapshot_together(
+        admission, (operation,), () if joining is None else (joining,), limits=limits, admitted_at=admitted_at
+    )
+
+
+def snapshot_together(
+    admission: Admission,
+    operations: Sequence[str],
+    joining: Sequence[Joining] = (),
+    *,
+    limits: Limits | None = None,
+    admitted_at: Mapping[str, datetime] = {},
+) -> Snapshot:
+    """Copy the state of admission. `joining` are operations that would come, one behind the other.
 
     `limits` are newer ones than the admission has taken on; an idle one takes on none. `admitted_at` tells by operation
     when charges began that do not say so. Verdicts are taken to go on holding: an
@@ -96,15 +112,14 @@ def snapshot(
         for key, bucket in admission.buckets.items()
         if bucket.tickets
     }
-    if joining is not None:
-        key, plan, ticket = joining
+    for key, plan, ticket in joining:
         waiting[key] = (_lasting(plan), (*waiting.get(key, (plan, ()))[1], ticket))
     rows = tuple((key, plan, tickets) for key, (plan, tickets) in waiting.items())
     charges = tuple(
         charge if charge.at is not None else replace(charge, at=admitted_at.get(charge.operation))
         for charge in admission.ledger.charges()
     )
-    return Snapshot(charges, rows, limits or admission.limits, operation)
+    return Snapshot(charges, rows, limits or admission.limits, tuple(operations))
 
 
 def _lasting(plan: Plan) -> Plan:
@@ -112,21 +127,35 @@ def _lasting(plan: Plan) -> Plan:
 
 
 def forecast(taken: Snapshot, lasted: Lasted, now: datetime) -> Forecast:
-    """Run ahead three times; return when the operation would be admitted, and where in the middling case."""
+    """Run ahead; return when the one operation that is followed would be admitted, and where in the middling case."""
+    return forecast_together(taken, lasted, now)[taken.operations[0]]
+
+
+def forecast_together(taken: Snapshot, lasted: Lasted, now: datetime) -> dict[str, Forecast]:
+    """Run ahead three times; return for each operation that is followed when it would be admitted, and where."""
     first = _run(taken, lasted, now, 1, ends=0)
-    if first.admitted is not None:
-        return Forecast(first, 0.0, 0.0, 0.0, place=first.admitted.choice.place)
+    found = {
+        operation: Forecast(ahead, 0.0, 0.0, 0.0, place=ahead.admitted.choice.place)
+        for operation, ahead in first.items()
+        if ahead.admitted is not None
+    }
+    if len(found) == len(first):
+        return found
     runs = [_run(taken, lasted, now, case) for case in range(len(QUANTILES))]
+    # Those that go at once hold places that the others wait for.
+    before = (ahead.admitted.charge for ahead in first.values() if ahead.admitted is not None)
+    sources = _sources((*taken.charges, *before), lasted)
+    for operation, ahead in first.items():
+        if ahead.admitted is None:
+            found[operation] = _ranged(ahead, [run[operation] for run in runs], now, sources)
+    return found
+
+
+def _ranged(first: Ahead, runs: Sequence[Ahead], now: datetime, sources: Mapping[str, int]) -> Forecast:
     low, middling, high = [(run.at - now).total_seconds() if run.at is not None else None for run in runs]
     middle = runs[1].admitted
-    return Forecast(
-        first,
-        low,
-        middling,
-        high,
-        place=middle.choice.place if middle is not None else "",
-        **_sources(taken.charges, lasted),
-    )
+    place = middle.choice.place if middle is not None else ""
+    return Forecast(first, low, middling, high, place=place, **sources)
 
 
 def _sources(charges: Sequence[Charge], lasted: Lasted) -> dict[str, int]:
@@ -141,26 +170,34 @@ def _sources(charges: Sequence[Charge], lasted: Lasted) -> dict[str, int]:
     }
 
 
-def _run(taken: Snapshot, lasted: Lasted, now: datetime, case: int, ends: int = MOST_ENDS) -> Ahead:
-    """Run passes from now on, releasing what is held at its expected end, until the operation is admitted."""
-    world, at, first = taken.world(), now, None
+def _run(taken: Snapshot, lasted: Lasted, now: datetime, case: int, ends: int = MOST_ENDS) -> dict[str, Ahead]:
+    """Run passes from now on, releasing what is held at its expected end, until all that is followed is admitted."""
+    world, at = taken.world(), now
+    found = {operation: Ahead(None, None, None) for operation in taken.operations}
+    missing = set(found)
     ahead = [(end, c.operation) for c in taken.charges if (end := _end_of(c, lasted, now, case)) is not None]
     heapq.heapify(ahead)
     while True:
-        for found in _passes(world, at):
-            if found.ticket.operation == taken.operation:
-                return Ahead(at, found, first)
-            end = _end_of(found.charge, lasted, at, case)
+        for admitted in _passes(world, at):
+            operation = admitted.ticket.operation
+            if operation in missing:
+                missing.remove(operation)
+                found[operation] = Ahead(at, admitted, found[operation].wait)
+            end = _end_of(admitted.charge, lasted, at, case)
             if end is not None:
-                heapq.heappush(ahead, (end, found.charge.operation))
-        bucket = world.bucket_of(taken.operation)
-        first = first or (bucket.wait if bucket is not None else None)
+                heapq.heappush(ahead, (end, operation))
+        if not missing:
+            return found
+        for operation in missing:
+            bucket = world.bucket_of(operation)
+            wait = found[operation].wait or (bucket.wait if bucket is not None else None)
+            found[operation] = Ahead(None, None, wait)
         for leaving in world.evicted:
             heapq.heappush(ahead, (at + LEAVES_WITHIN, leaving.charge.operation))
         world.evicted.clear()
         timer = world.next_timer
         if ends <= 0 or not (ahead or (timer is not None and timer > at)):
-            return Ahead(None, None, first)
+            return found
         at = _next(ahead, timer, at)
         while ahead and ahead[0][0] <= at:
             world.release(heapq.heappop(ahead)[1])

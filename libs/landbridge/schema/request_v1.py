@@ -182,6 +182,9 @@ class PlanRequest(Message):
     requirements: Bytes
     # An accepted operation, which keeps its place in the queue; empty for one that is not submitted yet.
     operation: str = ""
+    # The requirement classes of further operations, none submitted yet: all are planned as if they were submitted
+    # now, one behind the other. The answer then has `items`, one for each, in this order.
+    together: tuple[Bytes, ...] = ()
 
 
 class ReplayRequest(Message):

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 _plan: Final = msgspec.json.Decoder(PlanRequest)
 _replay: Final = msgspec.json.Decoder(ReplayRequest)
 _override: Final = msgspec.json.Decoder(OverrideRequest)
+# What a message may have beside its body.
+_HEADERS: Final = 4096
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -52,10 +54,22 @@ class Asks:
     async def _answer_plan(self, _: str, body: bytes) -> bytes:
         try:
             request = _plan.decode(body)
-            found = await self._planner.plan(request.requirements, request.operation)
+            found: object
+            if request.together:
+                found = {"items": await self._planner.plan_together([request.requirements, *request.together])}
+            else:
+                found = await self._planner.plan(request.requirements, request.operation)
         except msgspec.MsgspecError as error:
             return _encode(AskReply(found=False, message=f"requirements that ranking cannot read: {error}"))
-        return _encode(AskReply(found=True, json=_encode(found)))
+        return self._bounded(_encode(AskReply(found=True, json=_encode(found))), 1 + len(request.together))
+
+    def _bounded(self, reply: bytes, operations: int) -> bytes:
+        """Return an answer, or where the broker would not take it, what to do."""
+        if len(reply) <= self._service.bus.max_payload - _HEADERS:
+            return reply
+        told = f"the plans of {operations} operations have {len(reply)} bytes; ask for fewer of them at once"
+        problem = ProblemError(413, "Too large", told)
+        return _encode(AskReply(found=False, json=_encode(problem.body()), message=told))
 
     async def _answer_replay(self, _: str, body: bytes) -> bytes:
         try:

@@ -102,6 +102,74 @@ async def test_a_full_queue_gives_place_reason_and_a_range_once_durations_were_s
     assert own["forecast"]["admission"]["seconds"] > 0
 
 
+async def planned_together(bus: Bus, *specs: dict[str, Any]) -> list[dict[str, Any]]:
+    first, *others = [classify(effective(**spec)).body for spec in specs]
+    reply = await asked(bus, "plan", PlanRequest(requirements=first, together=tuple(others)))
+    assert reply.found, reply.message
+    items: list[dict[str, Any]] = msgspec.json.decode(reply.json)["items"]
+    return items
+
+
+async def test_a_gang_that_is_planned_whole_goes_where_it_then_goes(
+    world: World, deciders: Deciders, bus: Bus, ledger: Database
+) -> None:
+    await world.document("queue", "training")
+    for name in ("onprem-a", "cloud-b"):
+        await world.environment(name)
+    await until_known(deciders[1], "onprem-a", "cloud-b")
+    gang = {"name": "train", "members": 2, "spanEnvironments": True}
+    members: list[dict[str, Any]] = [
+        {"gang": gang, "constraints": {"environments": {"allow": [name]}}} for name in ("cloud-b", "onprem-a")
+    ]
+    alone = await planned(bus, **members[0])
+    assert alone["waits"]["reason"] == "gang-incomplete"
+    assert "1 of 2 members" in alone["waits"]["message"]
+    together = await planned_together(bus, *members)
+    assert [each["likely"]["environment"] for each in together] == ["cloud-b", "onprem-a"]
+    assert [each["waits"] for each in together] == [None, None]
+    assert all("at once" in each["forecast"]["text"] for each in together)
+    assert await ledger.fetchval("select count(*) from charge") == 0
+    operations = [(await world.accept(**member))[0] for member in members]
+    await world.until_placed(operations)
+    assert [world.placed()[operation] for operation in operations] == ["cloud-b", "onprem-a"]
+
+
+async def test_what_is_planned_together_shares_room_and_queue_as_admission_would_have_it(
+    world: World, deciders: Deciders, bus: Bus
+) -> None:
+    await world.document("queue", "training", concurrency=2)
+    await world.environment("onprem-a", quotas={"running": 1})
+    await world.environment("cloud-b", objectives={"startWithin": "5m"}, cost={"perHour": {"cpu-general": 0.5}})
+    await until_known(deciders[1], "onprem-a", "cloud-b")
+    found = await planned_together(bus, {}, {}, {"workload": "nosuch", "resources": {"requests": {"cpu": "9000"}}}, {})
+    assert [each["likely"] and each["likely"]["environment"] for each in found[:3]] == ["onprem-a", "cloud-b", None]
+    assert (found[1]["likely"]["route"], found[1]["likely"]["full"]) == ("overflow", ["onprem-a"])
+    assert found[3]["waits"]["reason"] == "concurrency"
+    # What nothing can run does not wait for its turn, and so is not before the others.
+    assert found[3]["place"] == {"place": 3, "length": 3}
+    assert "of 2 operations that hold places" in found[3]["forecast"]["text"]
+    operations = await world.accept(3)
+    await wait_until(lambda: len(world.placed()) == 2, "two are placed")
+    await wait_until(lambda: len(world.waits()) == 1, "one waits")
+    assert sorted(world.placed()[name] for name in operations if name in world.placed()) == ["cloud-b", "onprem-a"]
+    [waits] = world.waits().values()
+    assert waits.reason == "concurrency"
+
+
+async def test_plans_that_the_broker_would_not_take_are_refused_with_what_to_do(
+    world: World, deciders: Deciders, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.document("queue", "training")
+    await world.environment("onprem-a")
+    await until_known(deciders[1], "onprem-a")
+    monkeypatch.setattr(type(deciders[1].bus), "max_payload", 10_000)
+    first, *others = [classify(effective()).body] * 9
+    reply = await asked(bus, "plan", PlanRequest(requirements=first, together=tuple(others)))
+    assert not reply.found
+    assert "ask for fewer of them at once" in reply.message
+    assert msgspec.json.decode(reply.json)["status"] == 413
+
+
 async def test_what_nothing_can_run_has_the_change_that_would_help(world: World, deciders: Deciders, bus: Bus) -> None:
     await world.document("queue", "training")
     await world.environment("onprem-a")

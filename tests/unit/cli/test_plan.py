@@ -157,17 +157,19 @@ def test_the_command_line_changes_what_is_planned(api: FakeApi, run: Run, file: 
 
 
 def test_an_invalid_one_ends_with_two_and_does_not_hide_the_others(api: FakeApi, run: Run, tmp_path: Path) -> None:
-    refused = {"title": "Refused", "problems": [{"path": "spec.queue", "code": "unknown-queue", "message": "no queue"}]}
+    problems = [{"path": "spec.queue", "code": "unknown-queue", "message": "no queue", "suggestion": "name one"}]
 
     def answer(asked: Any) -> tuple[int, Any]:
-        return (422, refused) if b"nosuch" in asked.body else (200, BAD)
+        if b"\n---\n" in asked.body:
+            return 200, {"items": [{"name": "churn", "project": "retail-eu", "problems": problems}, BAD]}
+        return 422, {"title": "Refused", "problems": problems}
 
     api["POST", "/v1/plan"] = answer
     for name, text in (("a.yaml", DOCUMENT.replace("training", "nosuch")), ("b.yaml", DOCUMENT)):
         (tmp_path / name).write_text(text)
     ran = run("plan", str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml"))
     assert ran.code == 2
-    assert "spec.queue: no queue" in ran.err
+    assert "spec.queue: no queue; name one" in ran.err
     assert "nowhere" in ran.out
     assert run("plan", str(tmp_path / "a.yaml")).code == 2
     (tmp_path / "c.yaml").write_text(DOCUMENT.replace("type: job", "type: jobb"))
@@ -176,12 +178,37 @@ def test_an_invalid_one_ends_with_two_and_does_not_hide_the_others(api: FakeApi,
     assert "job" in ran.err
 
 
+def test_several_are_asked_about_together_and_a_line_for_each_stands_first(
+    api: FakeApi, run: Run, tmp_path: Path
+) -> None:
+    likely = {"environment": "cloud-b", "servedBy": "gpu-80gb", "equals": [], "route": "preferred", "full": []}
+    elsewhere = {**GOOD, "name": "serve", "likely": likely}
+    api["POST", "/v1/plan"] = (200, {"items": [WAITS, elsewhere, BAD]})
+    names = [str(tmp_path / name) for name in ("a.yaml", "b.yaml", "c.yaml")]
+    for name in names:
+        Path(name).write_text(DOCUMENT)
+    ran = run("plan", *names)
+    assert ran.code == 3
+    [asked] = api.asked
+    assert asked.body == b"\n---\n".join([DOCUMENT.encode()] * 3)
+    lines = ran.out.splitlines()
+    assert lines[0].split() == ["OPERATION", "GOES", "TO", "WAITS", "FOR", "WHEN"]
+    assert lines[1].startswith("churn      onprem-a                  concurrency  its turn comes in about 4 min")
+    assert lines[2].startswith("serve      cloud-b (class gpu-80gb)               it would be placed at once")
+    assert "nowhere" in lines[3]
+    assert "unplaceable" in lines[3]
+    assert [line for line in lines if line.startswith("Goes to")][1].endswith("the only one that can run it")
+    found = json.loads(run("plan", *names, "-o", "json").out)
+    assert [each["name"] for each in found] == ["churn", "serve", "churn"]
+
+
 def test_programs_get_the_answer_as_it_came(api: FakeApi, run: Run, file: str) -> None:
     api["POST", "/v1/plan"] = (200, BAD)
     ran = run("plan", file, "-o", "json")
     assert ran.code == 3
     assert json.loads(ran.out) == BAD
-    assert len(json.loads(run("plan", file, file, "-o", "json").out)) == 2
+    api["POST", "/v1/plan"] = (200, {"items": [BAD, GOOD]})
+    assert json.loads(run("plan", file, file, "-o", "json").out) == [BAD, GOOD]
 
 
 def test_a_narrow_terminal_shows_it_whole(

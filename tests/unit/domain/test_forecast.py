@@ -4,10 +4,22 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from landbridge.domain.admission import Admission
-from landbridge.domain.forecast import LEAVES_WITHIN, Forecast, Lasted, forecast, quantile, snapshot
-from landbridge.domain.queues import WaitReason
+from landbridge.domain.forecast import (
+    LEAVES_WITHIN,
+    Forecast,
+    Joining,
+    Lasted,
+    forecast,
+    forecast_together,
+    quantile,
+    snapshot,
+    snapshot_together,
+)
+from landbridge.domain.queues import Plan, WaitReason
 from landbridge.domain.tickets import Ticket
 from support.deciding import NOW
 from unit.domain.admission_world import a_plan, an_admission, arrive
@@ -133,6 +145,69 @@ def test_the_forecast_comes_true_when_work_lasts_as_it_did() -> None:
             break
         ends |= dict.fromkeys(admitted, at + timedelta(seconds=50))
     assert told == (at - NOW).total_seconds()
+
+
+def joined(admission: Admission, *plans: Plan, lasted: Lasted) -> list[Forecast]:
+    """Look ahead for operations that would come one behind the other, each of a class of its own."""
+    rows: list[Joining] = [(f"class-{n}", plan, Ticket(f"plan-{n}", 1, 90 + n, NOW)) for n, plan in enumerate(plans)]
+    names = [ticket.operation for _, _, ticket in rows]
+    found = forecast_together(snapshot_together(admission, names, rows), lasted, NOW)
+    return [found[name] for name in names]
+
+
+def test_what_would_come_together_takes_turns_as_admission_has_them() -> None:
+    lasted, place = {PLACE: (100.0, 100.0, 100.0)}, {"x": 1.0}
+    first, second, third = joined(
+        an_admission(ONE_AT_A_TIME),
+        a_plan(environments=place),
+        a_plan(environments=place),
+        a_plan(environments=place, priority=9),
+        lasted=lasted,
+    )
+    assert (third.middle_s, third.environment) == (0.0, "x")  # the most urgent goes first, though it comes last
+    assert [first.middle_s, second.middle_s] == pytest.approx([100.0, 200.0])
+    assert first.first.wait is not None
+    assert first.first.wait.reason is WaitReason.CONCURRENCY
+    assert (first.seen, first.unknown) == (3, 0)
+
+
+def test_how_long_what_goes_at_once_lasts_counts_for_those_behind_it() -> None:
+    first, second = joined(
+        an_admission(ONE_AT_A_TIME), a_plan(environments={"x": 1.0}), a_plan(environments={"x": 1.0}), lasted={}
+    )
+    assert first.middle_s == 0.0
+    assert (second.middle_s, second.unknown) == (None, 1)
+
+
+def test_a_gang_that_would_come_whole_is_placed_whole_and_each_member_alone_waits_for_the_others() -> None:
+    members = [replace(a_plan(environments={name: 1.0}), gang="a/train", members=2, spans=True) for name in ("x", "y")]
+    together = joined(an_admission(), *members, lasted={})
+    assert [(found.middle_s, found.environment) for found in together] == [(0.0, "x"), (0.0, "y")]
+    for member in members:
+        [alone] = joined(an_admission(), member, lasted={})
+        assert alone.first.wait is not None
+        assert alone.first.wait.reason is WaitReason.GANG_INCOMPLETE
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["x", "y", "xy"])), min_size=1, max_size=6))
+def test_what_is_followed_together_is_what_each_is_told_that_is_followed_alone(
+    wanted: list[tuple[int, str]],
+) -> None:
+    admission = an_admission({"training": {"concurrency": 2}})
+    running(admission, 1)
+    lasted = {(name, "training"): (50.0, 100.0, 150.0) for name in "xy"}
+    plans = [a_plan(environments=dict.fromkeys(places, 1.0), priority=urgent) for urgent, places in wanted]
+    rows: list[Joining] = [(f"class-{n}", plan, Ticket(f"plan-{n}", 1, 90 + n, NOW)) for n, plan in enumerate(plans)]
+    names = [ticket.operation for _, _, ticket in rows]
+    together = forecast_together(snapshot_together(admission, names, rows), lasted, NOW)
+    for name in names:
+        alone = forecast(snapshot_together(admission, [name], rows), lasted, NOW)
+        assert (alone.low_s, alone.middle_s, alone.high_s) == (
+            together[name].low_s,
+            together[name].middle_s,
+            together[name].high_s,
+        )
+        assert alone.place == together[name].place
 
 
 def test_quantiles_lie_between() -> None:

@@ -145,6 +145,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
 
     requirements: bytes
     operation: str = ""
+    together: tuple[bytes, ...] = ()
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
