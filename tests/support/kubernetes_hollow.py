@@ -34,6 +34,8 @@ class HollowBackend:
     name: str
     namespace: str
     texts: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
+    lost: bool = False
+    _beats: asyncio.Task[None] | None = None
 
     # -- the node itself -------------------------------------------------------------------------------------------
 
@@ -43,17 +45,29 @@ class HollowBackend:
         port, runner = await self._listen(home)
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.name, "labels": {LABEL: self.name}}}
         made = await self.api.create("/api/v1/nodes", node)
-        beat = asyncio.create_task(self._beat(port), name="beat")
+        self._beats = asyncio.create_task(self._beat(port), name="beat")
         try:
             yield
         finally:
-            beat.cancel()
-            await asyncio.gather(beat, return_exceptions=True)
+            await self._silence()
             await runner.cleanup()
             await self.api.delete(f"/api/v1/nodes/{self.name}", uid=made["metadata"]["uid"])
             lease = await self.api.get(self._lease())
             if lease is not None:
                 await self.api.delete(self._lease(), uid=lease["metadata"]["uid"])
+
+    async def lose(self) -> None:
+        """The node hears and tells nothing any more, and somebody removes it from the cluster; its pods run on."""
+        self.lost = True
+        await self._silence()
+        found = await self.api.get(f"/api/v1/nodes/{self.name}")
+        assert found is not None
+        await self.api.delete(f"/api/v1/nodes/{self.name}", uid=found["metadata"]["uid"])
+
+    async def _silence(self) -> None:
+        if self._beats is not None:
+            self._beats.cancel()
+            await asyncio.gather(self._beats, return_exceptions=True)
 
     def _lease(self, *, name: bool = True) -> str:
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -112,6 +126,8 @@ class HollowBackend:
     # -- its pods --------------------------------------------------------------------------------------------------
 
     async def pods(self) -> list[dict[str, Any]]:
+        if self.lost:
+            return []
         found, _ = await self.api.list(self._pods(), fieldSelector=f"spec.nodeName={self.name}")
         return found
 

@@ -124,18 +124,6 @@ async def test_a_pod_deleted_behind_our_back_is_removed_externally_and_never_can
     assert (view.report.outcome, view.reason) == (AttemptOutcome.FAILED, "removed-externally")
 
 
-async def test_a_pod_that_vanishes_without_a_trace_is_removed_externally(
-    kubernetes: KubernetesHarness, cluster_watcher: Watcher
-) -> None:
-    work, pod = await running(kubernetes, cluster_watcher)
-    kubernetes.cluster.delete("pods", pod["metadata"]["name"], namespace=NAMESPACE, force=True)
-
-    view = await cluster_watcher.end(work.key, timeout_s=60)
-
-    assert view.report is not None
-    assert (view.report.outcome, view.reason) == (AttemptOutcome.FAILED, "removed-externally")
-
-
 async def test_what_the_cluster_evicts_is_told_as_evicted(
     kubernetes: KubernetesHarness, cluster_watcher: Watcher
 ) -> None:

@@ -10,9 +10,11 @@ from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, St
 from landbridge_dispatch.executors.kubernetes.progress import Progress, progress
 from landbridge_dispatch.executors.kubernetes.remains import read_remains
 from landbridge_dispatch.executors.kubernetes.states import ROWS, Meaning, Seen, row_of
+from landbridge_dispatch.executors.kubernetes.vouching import NodeFacts, Standing, heard
 from unit.dispatch.kubernetes.things import a_job, a_pod
 
 NOW = 2_000_000_000.0
+READY = NodeFacts(Standing.READY)
 
 
 def disrupted(reason: str) -> tuple[dict[str, str], ...]:
@@ -30,6 +32,7 @@ FAILED = {"phase": "Failed"}
 UNKNOWN = {"reason": "ContainerStatusUnknown", "exitCode": 137}
 """What a node says of a container that never ran, when its pod is deleted."""
 
+RUNNING = {"name": names.CONTAINER, "state": {"running": {"startedAt": "2026-12-01T10:00:05Z"}}}
 CREATING: dict[str, Any] = {"phase": "Pending", "waiting": ("ContainerCreating", "")}
 WARNED = {"no-volume": "FailedMount", "no-sandbox": "FailedCreatePodSandBox"}
 """What the events of a pod say, by the row that it leads to."""
@@ -48,6 +51,7 @@ STARTED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
     "removed": ({**FAILED, "exited": KILLED, "deleting": True}, ("failed", "removed-externally")),
     "exited": ({**FAILED, "exited": ERROR | {"exitCode": 3, "message": "status 3"}}, ("failed", "exit-code")),
     "failed-without-a-word": (FAILED, ("failed", "node-lost")),
+    "end-not-told": ({**FAILED, "containerStatuses": [RUNNING]}, ("", "")),
     "running": ({}, ("", "")),
 }  # fmt: skip
 BEFORE: dict[str, tuple[dict[str, Any], tuple[Meaning, str]]] = {
@@ -96,7 +100,16 @@ def decided(
     told: Told = NOT_TOLD,
     warned: str | None = "",
 ) -> Progress:
-    return progress(job, pods, NOW, long_s=600, since=lambda _code: since, told=told, warned=lambda _uid: warned)
+    return progress(
+        job,
+        pods,
+        NOW,
+        long_s=600,
+        since=lambda _code: since,
+        told=told,
+        warned=lambda _uid: warned,
+        node=lambda _name: READY,
+    )
 
 
 def test_every_row_has_a_case() -> None:
@@ -147,12 +160,12 @@ def test_of_work_that_has_started(code: str) -> None:
     stopping = "cancelled" if code == "stopped" else ""
     if stopping:
         job["metadata"]["annotations"][names.STOP] = records.encode(records.Stop(stopping, 1000, 1.0))
-    facts = pod_facts(pod)
+    [facts] = heard([pod_facts(pod)], NOW, lambda _name: READY, lambda _code: 0.0).pods
     assert row_of(Seen(facts, read_remains(facts.message), claimed=True, stopping=stopping)).code == code
 
     end = decided(job, [pod]).end
 
-    assert (end is None) is (code == "running")
+    assert (end is None) is (code in ("running", "end-not-told"))
     if end is not None:
         assert (end.outcome, end.reason) == (outcome, reason)
 

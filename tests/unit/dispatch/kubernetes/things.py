@@ -91,7 +91,7 @@ def a_job(*, bindings: Bindings | None = None, claims: Any = None, **spec: Any) 
     job = manifests.job(bindings, work, resolve(bindings, work))
     job["metadata"] |= {"uid": "job-uid", "creationTimestamp": "2026-12-01T10:00:00Z"}
     if claims is not None:
-        held = {rank: records.Claim(pod, 1000.0) for rank, pod in claims.items()}
+        held = {rank: records.Claim(pod, 1000.0, "node-1") for rank, pod in claims.items()}
         job["metadata"]["annotations"][names.CLAIMS] = records.encode(held)
     return job
 

@@ -76,9 +76,9 @@ class KubernetesExecutor:
         self._via: Mapping[str, Via] = {}
         self._shelf = Shelf(self.api, bindings)
         self._operators = Operators(self.api, settings, self._shelf)
-        self._reconciler = Reconciler(self._shelf, bindings, self._seen)
-        self._shelf.touched = self._reconciler.touch
         self._probes = ClusterProbes(self.api, bindings)
+        self._reconciler = Reconciler(self._shelf, bindings, self._probes.nodes, self._seen)
+        self._shelf.touched = self._reconciler.touch
         self.keeper = LeaseKeeper(self._shelf, lambda: self._lease, _boot_ms, self._probes.self_stop)
         self.door = Door(self.api, settings.keeper, self.keeper)
         self._existence = Existence(self.api)

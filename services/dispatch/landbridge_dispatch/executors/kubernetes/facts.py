@@ -8,12 +8,18 @@ from typing import Any, Final
 from landbridge_dispatch.executors.kubernetes import names
 
 _INITIALIZING: Final = "PodInitializing"
+GONE: Final = "gone"
+"""Marks a pod as it was last, which is not there any more."""
 TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """One pod. `waiting` and `reason` are the container's own words, `disruption` why the cluster took it away."""
+    """One pod. `waiting` and `reason` are the container's own words, `disruption` why the cluster took it away.
+
+    `gone`: it is not there any more. `listed`: it is, and its node tells of its container. `vouched`: how its node
+    stands shows that nothing of it runs.
+    """
 
     uid: str
     name: str = ""
@@ -22,6 +28,10 @@ class PodFacts:
     status_reason: str = ""
     status_message: str = ""
     deleting: bool = False
+    gone: bool = False
+    listed: bool = False
+    vouched: bool = False
+    grace_s: float = 0.0
     node: str = ""
     scheduled: str = ""
     """Why it has no node, in the scheduler's words."""
@@ -39,14 +49,29 @@ class PodFacts:
     created_at: float = 0.0
 
     @property
+    def ended(self) -> bool:
+        """Whether its cluster counts it as ended, which need not be so: enough where it never took its slot."""
+        return self.terminated or self.gone or self.phase in TERMINAL
+
+    @property
     def over(self) -> bool:
-        """Whether its workload surely runs no more."""
-        return self.terminated or self.phase in TERMINAL
+        """Whether its workload surely runs no more: phases are written by others, too."""
+        return self.terminated or self.vouched
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether its cluster says so, and its node, too."""
+        return self.phase == "Succeeded" and self.terminated
+
+    @property
+    def may_run(self) -> bool:
+        """Whether something of it may run, as far as its cluster has told of a container."""
+        return not self.over and (self.running or not self.ended)
 
 
 def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
     """Read a pod."""
-    metadata, status = pod["metadata"], pod.get("status") or {}
+    metadata, status, spec = pod["metadata"], pod.get("status") or {}, pod.get("spec") or {}
     conditions = {item.get("type"): item for item in status.get("conditions") or ()}
     scheduled, disruption = conditions.get("PodScheduled", {}), conditions.get("DisruptionTarget", {})
     work = _container(status.get("containerStatuses"), names.CONTAINERS)
@@ -60,7 +85,10 @@ def pod_facts(pod: Mapping[str, Any]) -> PodFacts:
         status_reason=status.get("reason") or "",
         status_message=status.get("message") or "",
         deleting=bool(metadata.get("deletionTimestamp")),
-        node=(pod.get("spec") or {}).get("nodeName") or "",
+        gone=GONE in pod,
+        listed=bool(work) and GONE not in pod,
+        grace_s=float(spec.get("terminationGracePeriodSeconds") or 0),
+        node=spec.get("nodeName") or "",
         scheduled=_told(scheduled) if scheduled.get("status") == "False" else "",
         disruption=disruption.get("reason") or "" if disruption.get("status") == "True" else "",
         disruption_message=disruption.get("message") or "",

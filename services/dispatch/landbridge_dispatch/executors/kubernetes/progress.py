@@ -7,11 +7,14 @@ from typing import Any, Final
 from msgspec.structs import replace as replace_end
 
 from landbridge.domain.ownership.environment_model import Outcome
+from landbridge.domain.ownership.policy import KILL_MARGIN_MS
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.facts import PodFacts, condition, moment, pod_facts
+from landbridge_dispatch.executors.kubernetes.operators.kinds import RAYJOB
 from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, State, Told
 from landbridge_dispatch.executors.kubernetes.remains import Remains, read_remains
 from landbridge_dispatch.executors.kubernetes.states import Meaning, Patience, Row, Seen, row_of
+from landbridge_dispatch.executors.kubernetes.vouching import Heard, NodeFacts, heard
 from landbridge_dispatch.executors.local.evidence import accepted_exit_codes, judge_acceptance
 from landbridge_dispatch.executors.local.outcome import judge
 
@@ -29,6 +32,7 @@ class Progress:
     """`grave`, `end` or `claim` (of a service): to be recorded now, with the manifest of the last `checkpoint`.
 
     `provider`: the cluster's own state, for people. `again_at`: when to look again at the latest; 0: at a change.
+    `vouched`: the end rests on what nodes show, not on what they said.
     """
 
     grave: records.Grave | None = None
@@ -37,6 +41,7 @@ class Progress:
     checkpoint: str = ""
     provider: str = ""
     again_at: float = 0.0
+    vouched: bool = False
 
 
 NOTHING: Final = Progress()
@@ -54,10 +59,12 @@ def progress(
     since: Callable[[str], float],
     told: Told = NOT_TOLD,
     warned: Callable[[str], str | None] = lambda _uid: "",
+    node: Callable[[str], NodeFacts] = lambda _name: NodeFacts(),
 ) -> Progress:
     """Return what follows. `since`: when a state of this slot, by its code, was first seen; `told`: by its operator.
 
     `warned`: the reason of the latest warning about a pod, by its UID; empty: there is none; None: not asked yet.
+    `node`: how a node stands, by its name.
     """
     record = records.record_of(job)
     noted = records.annotations(job)
@@ -68,36 +75,58 @@ def progress(
     claims = records.claims_of(job)
     facts = [pod_facts(pod) for pod in pods]
     if claims:
-        return _started(record, claims, facts, stopping, now, told)
+        owned = _owned(record, claims, facts, told)
+        return _started(record, claims, facts, heard(owned, now, node, since), stopping, now, told)
     return _not_started(job, facts, now, long_s, since, told, warned)
 
 
 # -- the workload has started ------------------------------------------------------------------------------------------
 
 
+def _owned(
+    record: records.Record, claims: Mapping[str, records.Claim], facts: Sequence[PodFacts], told: Told
+) -> list[PodFacts]:
+    """Return the pods that took the slot; of those that are not there any more, what their claims say."""
+    owners, there = {claim.pod for claim in claims.values()}, {pod.uid for pod in facts}
+    owned = [pod for pod in facts if pod.uid in owners]
+    if told.state is State.SUCCEEDED or (told.over and record.operator == RAYJOB.operator):
+        # Its operator has seen the end itself, and takes pods away only then.
+        return [pod for pod in owned if pod.over or not pod.gone]
+    grace_s = (max(record.stop_grace_ms, record.loss_grace_ms) + KILL_MARGIN_MS) / 1000
+    return owned + [
+        PodFacts(claim.pod, rank=int(rank), phase="Unknown", gone=True, node=claim.node, grace_s=grace_s)
+        for rank, claim in claims.items()
+        if claim.pod not in there
+    ]
+
+
 def _started(
     record: records.Record,
     claims: Mapping[str, records.Claim],
     facts: Sequence[PodFacts],
+    owned: Heard,
     stopping: str,
     now: float,
     told: Told,
 ) -> Progress:
     """Tell of a gang that it has ended when none of its members runs; the first that failed says how."""
     owners = {claim.pod for claim in claims.values()}
+    # Of a pod that left no trace, and whose node is there, nothing can be told but that it is gone.
     seen = [
         Seen(pod, read_remains(pod.message), claimed=True, stopping=stopping, told=told)
-        for pod in facts
-        if pod.uid in owners
+        for pod in owned.pods
+        if pod.phase != "Unknown" or pod.status_reason
     ]
     # Members that have not taken their rank yet count as running: the first may have ended before the last has asked.
-    waiting = len(claims) < record.ranks and any(pod.uid not in owners and not pod.over for pod in facts)
-    if waiting or any(not each.pod.over for each in seen):
-        return Progress(provider="; ".join(sorted({_provider(each.pod, row_of(each)) for each in seen})))
+    waiting = len(claims) < record.ranks and any(pod.uid not in owners and not pod.ended for pod in facts)
+    if waiting or any(not pod.over for pod in owned.pods):
+        words = sorted({_provider(each.pod, row_of(each)) for each in seen} | {owned.doubt} - {""})
+        return Progress(provider="; ".join(words), again_at=owned.again_at)
+    vouched = any(pod.vouched for pod in owned.pods)
     if not seen:
         lost = Seen(PodFacts(uid=""), Remains(), claimed=True, stopping=stopping)
-        return Progress(end=_unseen(record, lost, now, told))
-    failed = [each for each in seen if each.pod.phase != "Succeeded"]
+        return Progress(end=_unseen(record, lost, now, told), vouched=vouched)
+    failed = [each for each in seen if not each.pod.succeeded]
     # Members that were ended because another one had failed are younger, and mostly deleted.
     first = min(failed or seen, key=lambda each: (each.pod.deleting, each.pod.finished_at or now, each.pod.rank))
     if first.remains.not_started is not None:
@@ -112,7 +141,10 @@ def _started(
         return Progress(end=_unseen(record, first, now, told))
     sealed = next((each.remains.checkpoint for each in seen if each.remains.checkpoint), "")
     return Progress(
-        end=_end(record, first, row, now), checkpoint=manifest_of(record, sealed), provider=_provider(first.pod, row)
+        end=_end(record, first, row, now),
+        checkpoint=manifest_of(record, sealed),
+        provider=_provider(first.pod, row),
+        vouched=vouched,
     )
 
 

@@ -25,6 +25,8 @@ from landbridge_dispatch.executors.kubernetes.serving import scaled_to_nothing, 
 from landbridge_dispatch.executors.kubernetes.shelf import Shelf
 from landbridge_dispatch.executors.kubernetes.states import TELLING
 from landbridge_dispatch.executors.kubernetes.views import phase_of
+from landbridge_dispatch.executors.kubernetes.vouching import NodeFacts, heard, node_facts
+from landbridge_dispatch.executors.kubernetes.watching import Kept
 
 log = logs.get(__name__)
 
@@ -38,11 +40,12 @@ ANEW_S: Final = 600.0
 class Reconciler:
     """Looks at slots that were touched. `seen` is called with the name of each that was looked at."""
 
-    def __init__(self, shelf: Shelf, bindings: Bindings, seen: Callable[[str, bool], None]) -> None:
-        """`seen` gets a slot's name and whether it is surely gone, pods included."""
+    def __init__(self, shelf: Shelf, bindings: Bindings, nodes: Kept, seen: Callable[[str, bool], None]) -> None:
+        """`seen` gets a slot's name and whether it is surely gone, pods included. `nodes`: of the cluster."""
         self.provider: dict[str, str] = {}
         """How slots stand in the cluster's own words."""
         self._shelf = shelf
+        self._nodes = nodes
         self._seen = seen
         self._long_s = units.parse_duration(bindings.kubernetes.start_within) / 1000
         self._events = Events(shelf.api, TELLING)
@@ -90,7 +93,10 @@ class Reconciler:
             return
         warning = await self._warning(job)
         found = self._progress(job)
-        if found.end is not None and found.end.reason == "removed-externally":
+        if found.end is not None and (found.vouched or found.end.reason == "removed-externally"):
+            # What was heard may be old: it is read anew before it counts.
+            if found.vouched:
+                await self._nodes.list()
             await self._shelf.read_pods(job["metadata"]["namespace"])
             found = self._progress(self._shelf.job(name) or job)
         self.provider[name] = "; ".join(part for part in (found.provider, warning) if part)
@@ -102,32 +108,40 @@ class Reconciler:
         if phase_of(job) in FINAL:
             self._shelf.forget_ghosts(name)
             self.provider.pop(name, None)
-            self._since = {key: at for key, at in self._since.items() if key[0] != name} if self._since else {}
+            self._forget(name)
         self._seen(name, False)
 
     def _progress(self, job: Object) -> Progress:
         record = records.record_of(job)
         pods, now = self._shelf.pods_of(job), time.time()
+        since = self._seen_since(job["metadata"]["name"], now)
         if record is not None and record.type == "service":
-            return service_progress(job, record, self._shelf.deployment(job), pods, now)
-        name = job["metadata"]["name"]
-        since = self._since
+            deployment = self._shelf.deployment(job)
+            return service_progress(job, record, deployment, pods, now, since=since, node=self._node)
         return progress(
             job,
             pods,
             now,
             long_s=self._long_s,
-            since=lambda code: since.setdefault((name, code), now),
+            since=since,
             told=self._shelf.told(job),
             warned=self._events.reason,
+            node=self._node,
         )
+
+    def _seen_since(self, name: str, now: float) -> Callable[[str], float]:
+        since = self._since
+        return lambda code: since.setdefault((name, code), now)
+
+    def _node(self, name: str) -> NodeFacts:
+        return node_facts(self._nodes.items.get(name)) if self._nodes.listed.is_set() else NodeFacts()
 
     async def _warning(self, job: Object) -> str:
         """Return the latest warning about a pod that lacks or does not get on, which its events are asked for."""
         if phase_of(job) is not SlotPhase.CREATED or names.BEGUN not in records.annotations(job):
             return ""
         pods = [pod_facts(pod) for pod in self._shelf.pods_of(job)]
-        stuck = [pod for pod in pods if not pod.over and not pod.running and not pod.scheduled]
+        stuck = [pod for pod in pods if not pod.ended and not pod.running and not pod.scheduled]
         maker = self._shelf.gang(job) or job
         about = stuck[0].uid if stuck else "" if pods else maker["metadata"]["uid"]
         begun_at = records.read(job, names.BEGUN, float) or time.time()
@@ -144,7 +158,8 @@ class Reconciler:
         phase, stop = phase_of(job), records.read(job, names.STOP, records.Stop)
         if phase in FINAL:
             await self._make_no_more(job)
-        alive = [pod for pod in self._shelf.pods_of(job) if not pod_facts(pod).over]
+        # Those that count as ended their nodes end by themselves, and tell it, unless they are deleted.
+        alive = [pod for pod in self._shelf.pods_of(job) if not pod_facts(pod).ended]
         if not alive and phase is not SlotPhase.RUNNING:
             return
         if phase in FINAL:
@@ -179,13 +194,22 @@ class Reconciler:
     async def _clear(self, name: str) -> None:
         """End what is left of a slot whose Job is gone, before it is said that nothing runs."""
         self.provider.pop(name, None)
-        self._shelf.forget_ghosts(name)
-        alive = [pod for pod in self._shelf.pods(name) if not pod_facts(pod).over]
-        if alive:
-            log.warning("slot_removed_by_others", slot=name, pods=len(alive))
+        pods, now = self._shelf.pods(name), time.time()
+        may_run = [facts for facts in map(pod_facts, pods) if facts.may_run]
+        told = heard(may_run, now, self._node, self._seen_since(name, now))
+        if any(facts.may_run for facts in told.pods):
+            log.warning("slot_removed_by_others", slot=name, pods=len(may_run), doubt=told.doubt)
+            alive = [pod for pod in pods if not pod_facts(pod).ended]
             await self._shelf.end_pods([pod for pod in alive if not pod["metadata"].get("deletionTimestamp")], None)
+            if told.again_at:
+                self._later(name, told.again_at - now)
             return
+        self._shelf.forget_ghosts(name)
+        self._forget(name)
         self._seen(name, True)
+
+    def _forget(self, name: str) -> None:
+        self._since = {key: at for key, at in self._since.items() if key[0] != name} if self._since else {}
 
     def _later(self, name: str, seconds: float) -> None:
         loop, timer = asyncio.get_running_loop(), self._timers.get(name)

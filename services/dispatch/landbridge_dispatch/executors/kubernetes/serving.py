@@ -3,13 +3,14 @@
 Its pods come and go without the centre: each asks the keeper at its start, none takes the slot for itself.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import Api, Object
 from landbridge_dispatch.executors.kubernetes.facts import condition, pod_facts
 from landbridge_dispatch.executors.kubernetes.progress import Progress
+from landbridge_dispatch.executors.kubernetes.vouching import NodeFacts, heard
 
 
 def service_progress(
@@ -18,16 +19,21 @@ def service_progress(
     deployment: Mapping[str, Any] | None,
     pods: Sequence[Mapping[str, Any]],
     now: float,
+    *,
+    since: Callable[[str], float],
+    node: Callable[[str], NodeFacts],
 ) -> Progress:
-    """Return what follows for a service's slot. `claim`: it has begun to run."""
+    """Return what follows for a service's slot. `claim`: it has begun to run. `since`, `node`: as for other work."""
     noted = records.annotations(job)
     if names.GRAVE in noted or names.END in noted or names.BEGUN not in noted:
         return Progress()
     stop = records.read(job, names.STOP, records.Stop)
-    alive = [pod for pod in pods if not pod_facts(pod).over]
     provider = _provider(deployment, pods)
     if names.CLAIMS in noted:
-        return Progress(end=_end(record, deployment, stop, alive, now), provider=provider)
+        told = heard([fact for fact in map(pod_facts, pods) if fact.may_run], now, node, since)
+        end = None if any(fact.may_run for fact in told.pods) else _end(record, deployment, stop, now)
+        provider = "; ".join(filter(None, (provider, told.doubt)))
+        return Progress(end=end, provider=provider, again_at=told.again_at, vouched=bool(told.pods))
     if deployment is None:
         return Progress(provider=provider)
     if int((deployment.get("status") or {}).get("readyReplicas") or 0) >= 1:
@@ -42,11 +48,8 @@ def _end(
     record: records.Record,
     deployment: Mapping[str, Any] | None,
     stop: records.Stop | None,
-    alive: Sequence[Mapping[str, Any]],
     now: float,
 ) -> records.End | None:
-    if alive:
-        return None
     if stop is not None:
         outputs = {
             name: {"connection": place.connection, "path": place.path, "exists": False}

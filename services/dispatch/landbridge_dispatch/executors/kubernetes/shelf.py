@@ -12,7 +12,7 @@ from landbridge.runtime import logs
 from landbridge_dispatch.executors.bindings import Bindings, BindingsError
 from landbridge_dispatch.executors.kubernetes import names, records
 from landbridge_dispatch.executors.kubernetes.api import Api, ApiError, Object
-from landbridge_dispatch.executors.kubernetes.facts import pod_facts
+from landbridge_dispatch.executors.kubernetes.facts import GONE, pod_facts
 from landbridge_dispatch.executors.kubernetes.operators.kinds import KINDS, MADE, kinds_of
 from landbridge_dispatch.executors.kubernetes.operators.lineage import Lineage, owners_of
 from landbridge_dispatch.executors.kubernetes.operators.told import NOT_TOLD, Told, told_by
@@ -85,7 +85,7 @@ class Shelf:
         self._pods: dict[str, dict[str, Object]] = {}
         """By the slot's name, then the pod's."""
         self._ghosts: dict[str, dict[str, Object]] = {}
-        """Pods that have ended and are gone, as they were last: their slot's end may not be recorded yet."""
+        """Pods that have run and are gone, as they were last: their slot's end may not be recorded yet."""
         self._lineage = Lineage()
 
     async def follow(self, operators: Iterable[str]) -> None:
@@ -320,8 +320,9 @@ class Shelf:
                 self._pods.get(slot, {}).pop(item["metadata"]["name"], None)
                 if not self._pods.get(slot, True):
                     del self._pods[slot]
-                if pod_facts(item).over:
-                    self._ghosts.setdefault(slot, {})[item["metadata"]["name"]] = item
+                facts = pod_facts(item)
+                if facts.ended or facts.running:
+                    self._ghosts.setdefault(slot, {})[item["metadata"]["name"]] = item | {GONE: True}
             else:
                 self._pods.setdefault(slot, {})[item["metadata"]["name"]] = item
         self.touched(slot)

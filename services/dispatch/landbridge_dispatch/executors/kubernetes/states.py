@@ -72,8 +72,13 @@ def _ended(seen: Seen) -> bool:
     return seen.claimed and seen.pod.over
 
 
+def _not_told(seen: Seen) -> bool:
+    return seen.claimed and seen.pod.ended and not seen.pod.over
+
+
 def _never(seen: Seen) -> bool:
-    return not seen.claimed and seen.pod.over
+    # Whatever runs of it, the keeper lets it take nothing any more.
+    return not seen.claimed and seen.pod.ended
 
 
 def _disrupted(*reasons: str) -> Callable[[Seen], bool]:
@@ -131,7 +136,7 @@ def _operator(*states: State) -> Callable[[Seen], bool]:
 
 
 def _removed(seen: Seen) -> bool:
-    return seen.pod.deleting and not seen.stopping
+    return (seen.pod.deleting or (seen.pod.gone and not seen.pod.terminated)) and not seen.stopping
 
 
 E_, N_, D_, W_, R_ = Meaning.ENDED, Meaning.NOT_STARTED, Meaning.DENIED, Meaning.WAITS, Meaning.RUNS
@@ -142,7 +147,7 @@ ROWS: Final = (
         lambda seen: _ended(seen) and bool(seen.remains.cause), E_, text="as the wrapper says"),
     Row("stopped", "ended after a stop was ordered", lambda seen: _ended(seen) and bool(seen.stopping), E_, "cancelled",
         text="as the order says"),
-    Row("succeeded", "pod `Succeeded`", lambda seen: _ended(seen) and seen.pod.phase == "Succeeded", E_,
+    Row("succeeded", "pod `Succeeded`", lambda seen: _ended(seen) and seen.pod.succeeded, E_,
         text="completed, or failed by acceptance"),
     Row("evicted", "pod `Evicted`, or its condition `DisruptionTarget` says EvictionByEvictionAPI or"
         " TerminationByKubelet", _both(_ended, _evicted), E_, "failed", "evicted", text="the cluster evicted it"),
@@ -161,8 +166,10 @@ ROWS: Final = (
         "removed-externally", text="somebody deleted its pod"),
     Row("exited", "container `Completed` or `Error`", lambda seen: _ended(seen) and seen.pod.terminated, E_,
         text="by exit code, signal and acceptance"),
-    Row("failed-without-a-word", "pod `Failed`, its container's state unknown", _ended, E_, "failed", "node-lost",
-        text="its node told nothing of its end"),
+    Row("failed-without-a-word", "pod `Failed`, and its node, ready all the while, tells of no container of it",
+        _ended, E_, "failed", "node-lost", text="its node told nothing of its end"),
+    Row("end-not-told", "pod `Failed` or gone, and its node has not said that its container has ended: see below",
+        _not_told, R_, text="counts as running until it is sure that it does not"),
     # -- it never started --------------------------------------------------------------------------------------------
     Row("refused-by-the-keeper", "the wrapper's word: not-started",
         lambda seen: _never(seen) and seen.remains.not_started is not None, D_, text="as the wrapper says"),

@@ -49,7 +49,7 @@ class ClusterProbes:
         self.self_stop = SelfStop(api, bindings)
         self._connections = Connections(api, bindings, self._trials)
         self._network = Network(api, bindings, self._trials)
-        self._nodes = Kept(api, "/api/v1/nodes", "", self._node_changed)
+        self.nodes = Kept(api, "/api/v1/nodes", "", self._node_changed)
         self._subjects: dict[str, str] = {}
         self._void: set[str] = set()
         self._voided = asyncio.Event()
@@ -58,7 +58,7 @@ class ClusterProbes:
 
     async def run_nodes(self) -> None:
         """Follow the nodes until cancelled."""
-        await self._nodes.run()
+        await self.nodes.run()
 
     async def voided(self) -> AsyncIterator[list[str]]:
         """Yield claims whose evidence is void, because a node that it is about has changed."""
@@ -153,10 +153,10 @@ class ClusterProbes:
     async def _members(self, reach: Reach, *, counted: bool) -> list[Member]:
         try:
             async with asyncio.timeout(LISTED_WITHIN_S):
-                await self._nodes.listed.wait()
+                await self.nodes.listed.wait()
         except TimeoutError:
             raise UnreachableError("the cluster's nodes cannot be read: see the dispatcher's ClusterRole") from None
-        nodes = [read_node(item) for item in self._nodes.items.values()]
+        nodes = [read_node(item) for item in self.nodes.items.values()]
         published: Mapping[str, int] = {}
         if counted and (reach.device_class or reach.claim_template):
             published = await self._published(reach)

@@ -25,7 +25,8 @@ CLUSTER: Final = (
         "",
         "nodes",
         ("get", "list", "watch"),
-        "which nodes there are, with which boot, driver and devices: a proof is about a node as it is",
+        "which nodes there are, with which boot, driver and devices: a proof is about a node as it is; and whether"
+        " work may run on of which nothing is told",
     ),
     Permission("resource.k8s.io", "resourceslices", ("list",), "how many devices a node has for claims"),
     Permission("resource.k8s.io", "deviceclasses", ("get",), "whose devices a device class stands for"),

@@ -94,7 +94,7 @@ class SelfStop:
             pods, _ = await self._api.list(pods_path(self._namespace), smoke.selector(self._bindings.kubernetes.site))
             own = [pod_facts(pod) for pod in pods if self._made(pod)]
             canary = next((pod for pod in own if self._pods.get(pod.uid, _START) == _START), None)
-            if (canary is not None and canary.over) or loop.time() + POLL_S > deadline:
+            if (canary is not None and canary.ended) or loop.time() + POLL_S > deadline:
                 return canary
             await asyncio.sleep(POLL_S)
 
@@ -158,7 +158,7 @@ def judged(pod: PodFacts | None, subject: str) -> Finding:
     if pod is None:
         return Finding(EvidenceResult.UNKNOWN, subject, "the canary has no pod yet")
     remains = read_remains(pod.message)
-    if not pod.over:
+    if not pod.ended:
         waits = pod.scheduled or (f"{pod.waiting}: {pod.waiting_message}" if pod.waiting else "")
         if waits or not pod.running:
             return Finding(EvidenceResult.UNKNOWN, subject, f"the canary did not start: {waits or pod.phase}"[:300])
