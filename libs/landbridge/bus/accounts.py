@@ -34,11 +34,12 @@ from landbridge.bus.jwt import (
     operator_claim,
     user_claim,
 )
+from landbridge.bus.servers import JETSTREAM_PING
 
 Kind = Literal["environment", "project"]
 SYSTEM: Final = "SYS"
 HUB: Final = "HUB"
-ISSUER: Final = "issuer"  # the system account's only user: it pushes accounts
+ISSUER: Final = "issuer"  # the system account's only user: it pushes accounts, and asks servers how they store
 DISPATCHER: Final = "dispatcher"
 LEAF: Final = "leaf"
 SERVICES: Final = tuple(permissions.SERVICES)
@@ -164,8 +165,8 @@ def user_of_hub(keys: Keys, name: str, granted: permissions.Permissions) -> Issu
 
 
 def issuer_user(keys: Keys) -> IssuedUser:
-    """Make the user that may push accounts, and nothing else, in the system account."""
-    granted = permissions.Permissions((_CLAIMS_UPDATE,), (permissions.inbox(ISSUER),))
+    """Make the user of the system account that may push accounts, ask servers how they store, and nothing else."""
+    granted = permissions.Permissions((_CLAIMS_UPDATE, JETSTREAM_PING), (permissions.inbox(ISSUER),))
     return _issue(keys.system, ISSUER, granted)
 
 

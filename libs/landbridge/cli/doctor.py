@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from landbridge_embedded import binaries
 from landbridge_embedded.control import ask
 from landbridge_embedded.errors import EmbeddedError
@@ -116,6 +118,25 @@ def _instance(data: DataDirectory) -> Iterator[Finding]:
     yield Finding("instance", "ok" if state["ready"] else "warning", f"{data.root}, process {state['pid']}")
     for name, row in state["services"].items():
         yield _process(data, name, row)
+    yield from broker(state["services"].get("contract-verifier") or {})
+
+
+def broker(verifier: dict[str, Any]) -> Iterator[Finding]:
+    """Tell whether what the broker acknowledges is on disk: the contract-verifier asks every server of it."""
+    if not verifier.get("ready"):
+        return
+    address = f"http://127.0.0.1:{verifier['port']}/readyz/broker-sync"
+    try:
+        told = httpx2.get(address, params={"verbose": "true"}, timeout=5).text
+    except httpx2.HTTPError as error:
+        yield Finding("broker sync", "warning", "not known", f"the contract-verifier does not answer: {error}")
+        return
+    line = told.splitlines()[0] if told else ""
+    found, _, step = line.partition(" degraded: ")[2].partition("; ")
+    if found:
+        yield Finding("broker sync", "warning", found, step)
+    elif line.endswith("broker-sync ok"):
+        yield Finding("broker sync", "ok", "every server has on disk what it acknowledges")
 
 
 def _process(data: DataDirectory, name: str, row: dict[str, Any]) -> Finding:

@@ -16,8 +16,9 @@ from landbridge.runtime import logs, republish
 from landbridge.runtime.service import Service, Subscription
 from landbridge.schema.wire.event_v1 import CatalogueEntry, EnvironmentLink
 from landbridge.store import StoreError, Tx
-from landbridge_contract_verifier import environments, messages, repository
+from landbridge_contract_verifier import broker, environments, messages, repository
 from landbridge_contract_verifier.api import add_routes
+from landbridge_contract_verifier.broker import BrokerWatch
 from landbridge_contract_verifier.environments import Rules
 from landbridge_contract_verifier.handlers import EvidenceHandler, IntentHandler
 from landbridge_contract_verifier.provisioning import Provisioner
@@ -80,7 +81,11 @@ class ContractVerifierService(Service):
 
     async def prepare(self) -> None:
         keys = accounts.load_keys(self.verifier_settings.keys_dir) if self.verifier_settings.keys_dir else None
-        issuer = accounts.Issuer(await self._issuer_bus(keys)) if keys is not None else None
+        issuer = None
+        if keys is not None:
+            system = await self._issuer_bus(keys)
+            issuer = accounts.Issuer(system)
+            self._watch_broker(system)
         self.provisioner = Provisioner(self.database, self.bus, keys, issuer)
         self.bus.on_reconnect(self.provisioner.look_at_everything)
         self.spawn("provisioner", self.provisioner.run())
@@ -94,6 +99,12 @@ class ContractVerifierService(Service):
     async def closing(self) -> None:
         if self._issuer is not None:
             await self._issuer.drain()
+
+    def _watch_broker(self, system: Bus) -> None:
+        watch = BrokerWatch(system)
+        system.on_reconnect(watch.look_again)
+        self.health.add(broker.CHECK, lambda: watch.problem, critical=False)
+        self.spawn("broker", watch.run())
 
     _issuer: Bus | None = None
 
