@@ -58,3 +58,9 @@ def test_every_report_stands_once_in_its_section() -> None:
         elif line.startswith("| ") and not line.startswith("| report |"):
             found[f"{section}: {line.split('|')[1].strip()}"] += 1
     assert [report for report, count in found.items() if count > 1] == []
+
+
+def test_no_row_names_a_test_twice() -> None:
+    for row in ROWS:
+        named = LINK.findall(row[2])
+        assert [link for link, count in Counter(named).items() if count > 1] == [], row[0]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -167,7 +168,14 @@ class World:
         body = effective(project, **spec)
         type_ = event_type("operation", "OperationAccepted")
         events = [
-            event_v1.OperationAccepted(operation=operation, project=project, op_seq=1, at=now(), effective=body)
+            event_v1.OperationAccepted(
+                operation=operation,
+                project=project,
+                op_seq=1,
+                at=now(),
+                effective=body,
+                effective_sha256=hashlib.sha256(body).hexdigest(),
+            )
             for operation in operations
         ]
         subject = subjects.operation("accepted", project)

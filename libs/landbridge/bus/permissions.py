@@ -59,9 +59,16 @@ SERVICES: Final[dict[str, Grant]] = {
     ),
     "eligibility": Grant(writes=_operations("assessed", "waiting")),
     "ranking": Grant(
-        writes=(*_operations("decided", "preempted", "waiting"), subjects.catalogue("queue-control", "*")),
+        writes=(
+            *_operations("decided", "preempted", "waiting"),
+            *_environments("charges"),
+            subjects.catalogue("queue-control", "*"),
+        ),
         answers=tuple(subjects.ask("ranking", kind) for kind in ("plan", "replay", "override")),
-        asks=(subjects.ask("ranking", "override"),),  # of the replica that admits, by the one that a person spoke to
+        asks=(
+            subjects.ask("ranking", "override"),  # of the replica that admits, by the one that a person spoke to
+            subjects.ask("coordinator", "standing"),
+        ),
     ),
     "coordinator": Grant(
         writes=(
@@ -69,7 +76,7 @@ SERVICES: Final[dict[str, Grant]] = {
             *_environments("link", "drift"),
             *_commands("offer", "withdraw", "stop", "settle"),
         ),
-        answers=(subjects.lease("*"), subjects.claim("*")),
+        answers=(subjects.lease("*"), subjects.claim("*"), subjects.ask("coordinator", "standing")),
         administers=(f"STREAM.INFO.{streams.OPERATIONS}",),  # to notice that the stream was lost
     ),
     "contract-verifier": Grant(

@@ -25,6 +25,7 @@ __all__ = [
     "Decision",
     "DriftItem",
     "EmergencyOverride",
+    "EnvironmentCharges",
     "EnvironmentContractChanged",
     "EnvironmentControl",
     "EnvironmentDrift",
@@ -52,6 +53,7 @@ __all__ = [
     "Route",
     "ScoreCard",
     "Severity",
+    "UnownedCharge",
     "Violation",
     "ViolationKind",
 ]
@@ -364,6 +366,36 @@ class EnvironmentDrift(Message):
     at: Moment
     # The differences.
     items: tuple[DriftItem, ...] = ()
+
+
+class UnownedCharge(Message):
+    """A charge that no placement holds."""
+
+    # The operation's id.
+    operation: Annotated[str, Field(min_length=1)]
+    # The round that it was charged in.
+    round: int = 0
+    # The queue that it counts in.
+    queue: str = ""
+    # The project that it counts in.
+    project: str = ""
+    # Why nothing holds it, as a code: ended, over, undecided, ahead, elsewhere or unknown.
+    reason: str = ""
+    # Whether it was given back; what may still be placed is told only.
+    released: bool = False
+    # When it was found.
+    since: Moment | None = None
+
+
+class EnvironmentCharges(Message):
+    """All charges in an environment that were found to be held by nothing; none once they are gone for a while."""
+
+    # The environment's name.
+    environment: Annotated[str, Field(min_length=1)]
+    # When it changed.
+    at: Moment
+    # The charges.
+    items: tuple[UnownedCharge, ...] = ()
 
 
 class OperationAccepted(Message):

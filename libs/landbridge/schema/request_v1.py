@@ -18,6 +18,7 @@ __all__ = [
     "ControlAction",
     "ControlIntent",
     "Epoch",
+    "HeldRound",
     "LeaseGrant",
     "LeaseKind",
     "LeaseRequest",
@@ -28,6 +29,9 @@ __all__ = [
     "QueryRequest",
     "Removal",
     "ReplayRequest",
+    "Standing",
+    "StandingReply",
+    "StandingRequest",
 ]
 
 
@@ -210,6 +214,46 @@ class OverrideRequest(Message):
     reason: Annotated[str, Field(max_length=2000)] = ""
     # Whether only to tell what it would do.
     dry_run: bool = False
+
+
+class HeldRound(Message):
+    """What ranking holds a charge for."""
+
+    # The operation's id.
+    operation: Annotated[str, Field(min_length=1)]
+    # The round that it was admitted in.
+    round: int = 0
+    # The environment that it was decided for.
+    environment: str = ""
+
+
+class StandingRequest(Message):
+    """Whether placements still hold what they are charged for, asked of the coordinator within the centre."""
+
+    # The charges.
+    items: tuple[HeldRound, ...] = ()
+
+
+class Standing(Message):
+    """How an operation stands with its owner, about one round."""
+
+    # The operation's id.
+    operation: Annotated[str, Field(min_length=1)]
+    # The round that was asked about.
+    round: int = 0
+    # placed, idle (not placed in this round yet), over (a later round has begun), ended, ahead (no such round has
+    # begun), elsewhere (placed in another environment), or unknown.
+    state: str = ""
+
+
+class StandingReply(Message):
+    """How operations stand; in the order of the question."""
+
+    # Whether the centre recovers: what is placed is not known before environments have shown it, and nothing is
+    # told.
+    recovering: bool = False
+    # One for each round that was asked about.
+    items: tuple[Standing, ...] = ()
 
 
 class AskReply(Message):

@@ -8,18 +8,20 @@ import msgspec
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound
 from landbridge.schema.wire.event_v1 import (
+    EnvironmentCharges,
     EnvironmentContractChanged,
     EnvironmentDrift,
     EnvironmentEvidence,
     EnvironmentLink,
 )
-from landbridge_alerting.world import Link, Proof
+from landbridge_alerting.world import Link, Proof, Unowned
 
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
     "contract": msgspec.json.Decoder(EnvironmentContractChanged),
     "evidence": msgspec.json.Decoder(EnvironmentEvidence),
     "link": msgspec.json.Decoder(EnvironmentLink),
     "drift": msgspec.json.Decoder(EnvironmentDrift),
+    "charges": msgspec.json.Decoder(EnvironmentCharges),
 }
 
 
@@ -31,6 +33,7 @@ class Environments:
         self._evidence: dict[str, EnvironmentEvidence] = {}
         self._links: dict[str, EnvironmentLink] = {}
         self._drifts: dict[str, EnvironmentDrift] = {}
+        self._charges: dict[str, EnvironmentCharges] = {}
 
     def apply(self, message: Inbound) -> None:
         """Take in one message; one that cannot be read raises and changes nothing."""
@@ -43,6 +46,7 @@ class Environments:
             "evidence": self._evidence,
             "link": self._links,
             "drift": self._drifts,
+            "charges": self._charges,
         }
         places[kind][name] = decoder.decode(message.body)
 
@@ -57,6 +61,13 @@ class Environments:
         """Return how many differences of each kind there are between what runs and what is recorded."""
         known = ((name, self._drifts.get(name)) for name in self.names())
         return {name: Counter(item.kind for item in told.items) for name, told in known if told is not None}
+
+    def unowned(self) -> dict[str, tuple[Unowned, ...]]:
+        """Return charges that no placement holds: also of environments that are gone, whose charges count in queues."""
+        return {
+            name: tuple(Unowned(item.operation, item.reason, item.released) for item in told.items)
+            for name, told in self._charges.items()
+        }
 
     def proofs(self) -> dict[str, tuple[Proof, ...]]:
         known = ((name, self._evidence.get(name)) for name in self.names())

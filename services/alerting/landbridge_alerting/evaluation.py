@@ -63,6 +63,7 @@ async def _world(tx: Tx, environments: Environments, since: datetime) -> World:
         dead_letters=await facts.dead_letters(tx, since),
         advisories=await facts.advisories(tx, since),
         drifts=environments.drifts(),
+        unowned=environments.unowned(),
     )
 
 

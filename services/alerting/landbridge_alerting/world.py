@@ -55,6 +55,15 @@ class DeadLetters:
 
 
 @dataclass(frozen=True, slots=True)
+class Unowned:
+    """A charge that no placement holds. `released`: it was given back."""
+
+    operation: str
+    reason: str
+    released: bool
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """Everything at one moment. Only environments that have a contract are in it."""
 
@@ -66,6 +75,7 @@ class World:
     advisories: Mapping[str, str] = field(default_factory=dict)
     drifts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By environment: how many differences of each kind between what runs there and what is recorded."""
+    unowned: Mapping[str, tuple[Unowned, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

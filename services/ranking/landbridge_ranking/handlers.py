@@ -9,7 +9,9 @@ import msgspec
 
 from landbridge.bus import subjects
 from landbridge.bus.envelope import Inbound, Outbound
+from landbridge.domain.charge_audit import Unowned
 from landbridge.domain.ledger import Charge
+from landbridge.domain.ownership.standing import Standing
 from landbridge.domain.runs import run_key
 from landbridge.domain.tickets import Ticket
 from landbridge.runtime.clock import Clock
@@ -54,6 +56,33 @@ class RankingHandler:
         events = await results.write(tx, arrived)
         desk.tidy()
         return events
+
+    async def give_back(self, tx: Tx, found: Sequence[Unowned]) -> tuple[list[Outbound], list[Unowned]]:
+        """Give back charges that are over, in a turn of its own; return what to tell, and those that are still held."""
+        desk = self._desk
+        await desk.enter(tx)
+        now = self._clock.wall()
+        desk.refresh(now)
+        results = Results(desk, self._encoder, now)
+        held = desk.admission.ledger.held_by
+        still = [each for each in found if held(each.charge.operation) == each.charge]
+        for each in still:
+            if each.over:
+                self._drop(each, results)
+        results.admitted = desk.admission.admit(now, MOST_ADMITTED)
+        events = await results.write(tx, ())
+        desk.tidy()
+        return events, still
+
+    def _drop(self, unowned: Unowned, results: Results) -> None:
+        """Give back one charge. How it went is not known, so nothing is observed of it."""
+        operation = unowned.charge.operation
+        self._desk.admission.release(operation, unowned.charge.round)
+        self._desk.admitted_at.pop(operation, None)
+        results.released.append(operation)
+        if unowned.standing is Standing.ENDED:
+            results.closed.append(operation)
+            results.gone |= self._desk.admission.forget({operation})
 
     # -- what happened ------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from landbridge.runtime.service import Service, Subscription
 from landbridge.runtime.settings import Settings
 from landbridge_ranking.api import add_routes
 from landbridge_ranking.asks import Asks
+from landbridge_ranking.auditing import LOOK_EVERY_S, Auditing
 from landbridge_ranking.book import Book
 from landbridge_ranking.desk import Desk
 from landbridge_ranking.election import Election
@@ -45,8 +46,9 @@ class RankingService(Service):
     name = "ranking"
     subscriptions = SUBSCRIPTIONS
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, audit_every_s: float = LOOK_EVERY_S) -> None:
         super().__init__(settings, clock=clock)
+        self.audit_every_s = audit_every_s
         self.book = Book()
         self.desk = Desk(self.book)
         self.handler = RankingHandler(self.desk, self.clock)
@@ -96,16 +98,17 @@ class RankingService(Service):
         taking = asyncio.create_task(loop.run(), name=f"loop-{loop.name}")
         turns = asyncio.create_task(self._nudge.run(), name="turns")
         lost = asyncio.create_task(deposed.wait(), name="deposed")
+        audit = asyncio.create_task(Auditing(self, self.audit_every_s).run(), name="audit")
         try:
             async with Asks(self).answering():
-                done, _ = await asyncio.wait({taking, turns, lost}, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait({taking, turns, lost, audit}, return_when=asyncio.FIRST_COMPLETED)
             for task in done - {lost}:
                 task.result()
         finally:
             loop.stop()
-            turns.cancel()
-            lost.cancel()
-            await asyncio.wait({taking, turns, lost})
+            for task in (turns, lost, audit):
+                task.cancel()
+            await asyncio.wait({taking, turns, lost, audit})
             self.loops.remove(loop)
             self.desk.fence = 0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from landbridge_alerting.rules import RULES, Finding
-from landbridge_alerting.world import DeadLetters, Limits, Link, Proof, Starts, Waiting, World
+from landbridge_alerting.world import DeadLetters, Limits, Link, Proof, Starts, Unowned, Waiting, World
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 LIMITS = Limits()
@@ -136,3 +136,14 @@ def test_fingerprints_depend_on_rule_and_labels_alone() -> None:
 def test_every_rule_is_documented() -> None:
     text = (Path(__file__).parents[3] / "docs" / "alerts.md").read_text()
     assert [name for name in RULES if f"| `{name}` |" not in text] == []
+
+
+def test_charges_that_nothing_holds_are_told_with_why_and_what_may_be_done() -> None:
+    back, kept = Unowned("o1", "ended", True), [Unowned(f"k{number}", "undecided", False) for number in range(5)]
+    given, held = found("unowned-charges", World(unowned={"a": (back,), "b": (back, *kept), "c": ()}))
+    assert (given.labels, held.labels) == ({"environment": "a"}, {"environment": "b"})
+    assert "1 charge held by no placement" in given.summary
+    assert given.description.startswith("1 ended: given back.")
+    assert held.description.startswith("1 ended, 5 undecided. Not given back")
+    assert "k0, k1, k2 and 2 more" in held.description
+    assert "`landbridge cancel ID` frees it" in held.description

@@ -27,6 +27,7 @@ __all__ = [
     "Decision",
     "DriftItem",
     "EmergencyOverride",
+    "EnvironmentCharges",
     "EnvironmentContractChanged",
     "EnvironmentControl",
     "EnvironmentDrift",
@@ -54,6 +55,7 @@ __all__ = [
     "Route",
     "ScoreCard",
     "Severity",
+    "UnownedCharge",
     "Violation",
     "ViolationKind",
 ]
@@ -306,6 +308,26 @@ class EnvironmentDrift(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     environment: str
     at: Moment
     items: tuple[DriftItem, ...] = ()
+
+
+class UnownedCharge(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A charge that no placement holds."""
+
+    operation: str
+    round: int = 0
+    queue: str = ""
+    project: str = ""
+    reason: str = ""
+    released: bool = False
+    since: Moment | None = None
+
+
+class EnvironmentCharges(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """All charges in an environment that were found to be held by nothing; none once they are gone for a while."""
+
+    environment: str
+    at: Moment
+    items: tuple[UnownedCharge, ...] = ()
 
 
 class OperationAccepted(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

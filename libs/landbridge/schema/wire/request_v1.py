@@ -20,6 +20,7 @@ __all__ = [
     "ControlAction",
     "ControlIntent",
     "Epoch",
+    "HeldRound",
     "LeaseGrant",
     "LeaseKind",
     "LeaseRequest",
@@ -30,6 +31,9 @@ __all__ = [
     "QueryRequest",
     "Removal",
     "ReplayRequest",
+    "Standing",
+    "StandingReply",
+    "StandingRequest",
 ]
 
 
@@ -164,6 +168,35 @@ class OverrideRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     by: str
     reason: str = ""
     dry_run: bool = False
+
+
+class HeldRound(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What ranking holds a charge for."""
+
+    operation: str
+    round: int = 0
+    environment: str = ""
+
+
+class StandingRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Whether placements still hold what they are charged for, asked of the coordinator within the centre."""
+
+    items: tuple[HeldRound, ...] = ()
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How an operation stands with its owner, about one round."""
+
+    operation: str
+    round: int = 0
+    state: str = ""
+
+
+class StandingReply(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """How operations stand; in the order of the question."""
+
+    recovering: bool = False
+    items: tuple[Standing, ...] = ()
 
 
 class AskReply(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -14,6 +14,7 @@ from landbridge_alerting.rules import (
     quarantined_work,
     quota_exhausted,
     unavailable_connection,
+    unowned_charges,
 )
 from landbridge_alerting.rules.base import Finding, Rule
 
@@ -31,6 +32,7 @@ RULES: Final[dict[str, Rule]] = {
         quarantined_work,
         quota_exhausted,
         unavailable_connection,
+        unowned_charges,
     )
 }
 

@@ -10,7 +10,7 @@ from landbridge.bus.requests import respond
 from landbridge.runtime import logs, republish
 from landbridge.runtime.service import Service, Subscription
 from landbridge.store import StoreError
-from landbridge_dispatch.coordinator import stream_watch
+from landbridge_dispatch.coordinator import standing, stream_watch
 from landbridge_dispatch.coordinator.api import add_routes
 from landbridge_dispatch.coordinator.core import Core
 from landbridge_dispatch.coordinator.expirer import Expirer
@@ -97,9 +97,13 @@ class CoordinatorService(Service):
         self._responders = [
             await respond(self.bus, subjects.lease(subjects.ANY), self.requests.lease, queue=_GROUP),
             await respond(self.bus, subjects.claim(subjects.ANY), self.requests.claim, queue=_GROUP),
+            await respond(self.bus, subjects.ask(self.name, "standing"), self._answer_standing, queue=_GROUP),
         ]
         self.spawn("timers", Timers(self.core).run())
         self.spawn("expirer", Expirer(self.core, look_seconds=min(1.0, self.own.lease_ttl_seconds / 10)).run())
+
+    async def _answer_standing(self, _: str, body: bytes) -> bytes:
+        return await standing.answer(self.database, body)
 
     async def _watch_stream(self) -> None:
         """Look at once when the broker comes back: newer messages would hide what it has lost."""
