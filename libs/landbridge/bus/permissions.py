@@ -86,6 +86,7 @@ SERVICES: Final[dict[str, Grant]] = {
             subjects.catalogue("access", "*"),
             subjects.operation("refused", subjects.NO_PROJECT),
         ),
+        answers=(subjects.ask("contract-verifier", "broker"),),
         administers=(
             # only consumers of COMMANDS, and only with a filter for one environment
             f"CONSUMER.CREATE.{streams.COMMANDS}.*.{subjects.every('command', '*')}",
@@ -101,6 +102,7 @@ SERVICES: Final[dict[str, Grant]] = {
     "alerting": Grant(
         writes=(subjects.alert("*"),),
         reads_state=(*STATE_STREAMS, streams.ALERTS),
+        asks=(subjects.ask("contract-verifier", "broker"),),
         hears=(f"{ADVISORY}.>",),
     ),
     "dashboard": Grant(

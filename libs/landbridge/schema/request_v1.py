@@ -10,6 +10,7 @@ from landbridge.schema.base import Bytes, Message, Moment
 
 __all__ = [
     "AskReply",
+    "BrokerRequest",
     "Cancel",
     "ClaimRefusal",
     "ClaimReply",
@@ -189,6 +190,12 @@ class PlanRequest(Message):
     # The requirement classes of further operations, none submitted yet: all are planned as if they were submitted
     # now, one behind the other. The answer then has `items`, one for each, in this order.
     together: tuple[Bytes, ...] = ()
+
+
+class BrokerRequest(Message):
+    """Which servers of the broker acknowledge before data is on disk, asked of the contract-verifier within the
+    centre."""
+
 
 
 class ReplayRequest(Message):

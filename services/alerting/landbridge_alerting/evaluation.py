@@ -35,11 +35,13 @@ class Plan:
     receivers: frozenset[str]
 
 
-async def evaluate(tx: Tx, environments: Environments, plan: Plan, now: datetime) -> list[Outbound]:
+async def evaluate(
+    tx: Tx, environments: Environments, plan: Plan, now: datetime, late_servers: frozenset[str] = frozenset()
+) -> list[Outbound]:
     """Evaluate once, unless another replica does; return the events of alerts that began or ended."""
     if not await tx.fetchval("select pg_try_advisory_xact_lock($1)", _LOCK_KEY):
         return []
-    world = await _world(tx, environments, now - plan.window)
+    world = await _world(tx, environments, now - plan.window, late_servers)
     findings = judge(world, now, plan.limits)
     outcome = advance(await alerts_table.current(tx), findings, now, plan.resolve_after)
     await alerts_table.save(tx, [*outcome.transitions, *outcome.kept])
@@ -54,7 +56,7 @@ async def evaluate(tx: Tx, environments: Environments, plan: Plan, now: datetime
     return [_event(alert) for alert in outcome.transitions]
 
 
-async def _world(tx: Tx, environments: Environments, since: datetime) -> World:
+async def _world(tx: Tx, environments: Environments, since: datetime, late_servers: frozenset[str]) -> World:
     return World(
         waiting=await facts.waiting(tx),
         links=environments.links(),
@@ -64,6 +66,7 @@ async def _world(tx: Tx, environments: Environments, since: datetime) -> World:
         advisories=await facts.advisories(tx, since),
         drifts=environments.drifts(),
         unowned=environments.unowned(),
+        late_servers=late_servers,
     )
 
 

@@ -15,6 +15,7 @@ from landbridge.store import StoreError
 from landbridge_alerting import facts
 from landbridge_alerting.addresses import AllowList
 from landbridge_alerting.api import add_routes
+from landbridge_alerting.broker import LateServers
 from landbridge_alerting.delivery import Delivery, Sender
 from landbridge_alerting.environments import Environments
 from landbridge_alerting.evaluation import Plan, evaluate
@@ -74,7 +75,9 @@ class AlertingService(Service):
         if settings.receivers:
             self.spawn("delivery", delivery.run())
             self.health.add("receivers", lambda: ", ".join(sorted(delivery.failing)), critical=False)
-        self.spawn("evaluation", self._evaluate(delivery))
+        late = LateServers(self.bus, every_s=settings.broker_seconds)
+        self.spawn("broker", late.run())
+        self.spawn("evaluation", self._evaluate(delivery, late))
         listening = asyncio.Event()
         self.spawn("advisories", self._listen(listening))
         await listening.wait()
@@ -98,13 +101,15 @@ class AlertingService(Service):
         if self._sender is not None:
             await self._sender.close()
 
-    async def _evaluate(self, delivery: Delivery) -> None:
+    async def _evaluate(self, delivery: Delivery, late: LateServers) -> None:
         for event in self._caught_up:  # without the environments' state, everything would seem resolved
             await event.wait()
         while True:
             now = self.clock.wall()
             try:
-                if await self.outbox.commit(lambda tx: evaluate(tx, self.environments, self.plan, now)):  # noqa: B023
+                if await self.outbox.commit(
+                    lambda tx: evaluate(tx, self.environments, self.plan, now, late.names)  # noqa: B023
+                ):
                     delivery.wake()
             except StoreError as error:
                 log.warning("alerts were not evaluated", error=str(error))

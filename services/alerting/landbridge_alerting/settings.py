@@ -31,6 +31,7 @@ class AlertingSettings(Settings):
     alert_failed_starts: int = Field(default=3, ge=1)
     alert_failed_share: float = Field(default=0.2, ge=0, le=1)
     alert_evidence_grace_seconds: float = Field(default=60.0, ge=0)
+    broker_seconds: float = Field(default=60.0, gt=0)
 
     @field_validator("webhook_allow")
     @classmethod

@@ -76,6 +76,8 @@ class World:
     drifts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By environment: how many differences of each kind between what runs there and what is recorded."""
     unowned: Mapping[str, tuple[Unowned, ...]] = field(default_factory=dict)
+    late_servers: frozenset[str] = frozenset()
+    """Servers of the broker that acknowledge before data is on disk."""
 
 
 @dataclass(frozen=True, slots=True)

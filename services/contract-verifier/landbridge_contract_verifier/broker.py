@@ -4,15 +4,20 @@ The promises about what is never lost rest on it, and nothing else in the centre
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
+import msgspec
 from prometheus_client import Gauge
 
+from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.errors import BusError
+from landbridge.bus.requests import respond
 from landbridge.bus.servers import GATHER_S, StoringServer, storing_servers
 from landbridge.runtime import logs
+from landbridge.schema.wire.request_v1 import AskReply
 
 log = logs.get(__name__)
 
@@ -20,6 +25,7 @@ EVERY_S: Final = 60.0
 RETRY_S: Final = 5.0
 # As `doctor` and `/readyz` name it.
 CHECK: Final = "broker-sync"
+_encode: Final = msgspec.json.Encoder().encode
 _late = Gauge("landbridge_broker_servers_syncing_late", "Servers of the broker that acknowledge before data is on disk")
 
 
@@ -38,13 +44,30 @@ def problem_of(servers: Sequence[StoringServer]) -> str:
 
 
 class BrokerWatch:
-    """Asks again and again. `problem` is what was found last; empty before the first answer."""
+    """Asks again and again. `problem` is what was found last, `late` are the servers; empty before the first answer."""
 
     def __init__(self, bus: Bus, *, every_s: float = EVERY_S, gather_s: float = GATHER_S) -> None:
         self._bus = bus
         self._every_s, self._gather_s = every_s, gather_s
         self._looked = asyncio.Event()
         self.problem = ""
+        self.late: tuple[str, ...] = ()
+        self._known = False
+
+    @asynccontextmanager
+    async def answering(self, bus: Bus) -> AsyncIterator[None]:
+        """Answer alerting, on a connection of the centre, until the block is left."""
+        subject = subjects.ask("contract-verifier", "broker")
+        subscription = await respond(bus, subject, self._answer, queue="contract-verifier")
+        try:
+            yield
+        finally:
+            await subscription.close()
+
+    async def _answer(self, _: str, __: bytes) -> bytes:
+        if not self._known:
+            return _encode(AskReply(found=False, message="no server of the broker has said yet how it stores"))
+        return _encode(AskReply(found=True, json=_encode(self.late)))
 
     def look_again(self) -> None:
         """Ask soon: the connection is new, and so may be the servers."""
@@ -74,4 +97,5 @@ class BrokerWatch:
             log.error("broker_syncs_late", problem=found)
         if self.problem and not found:
             log.info("broker_syncs_always", servers=[server.name for server in servers])
-        self.problem = found
+        self.problem, self._known = found, bool(servers)
+        self.late = tuple(server.name for server in servers if not server.syncs_always)

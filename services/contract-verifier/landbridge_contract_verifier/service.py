@@ -104,7 +104,11 @@ class ContractVerifierService(Service):
         watch = BrokerWatch(system)
         system.on_reconnect(watch.look_again)
         self.health.add(broker.CHECK, lambda: watch.problem, critical=False)
-        self.spawn("broker", watch.run())
+        self.spawn("broker", self._tell_of_broker(watch))
+
+    async def _tell_of_broker(self, watch: BrokerWatch) -> None:
+        async with watch.answering(self.bus):
+            await watch.run()
 
     _issuer: Bus | None = None
 

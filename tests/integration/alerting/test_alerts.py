@@ -1,12 +1,17 @@
 """From facts on the streams to alerts, over the whole life of each."""
 
+import asyncio
+
 import msgspec
 import pytest
 
+from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.declare import api
+from landbridge.bus.requests import respond
 from landbridge.schema.wire.event_v1 import AlertState, LinkState
 from landbridge.schema.wire.report_v1 import EvidenceResult
+from landbridge.schema.wire.request_v1 import AskReply
 from support.alerting_service import Alerting
 from support.receiver import Receiver
 from support.wait import wait_until
@@ -126,6 +131,29 @@ async def test_a_deleted_consumer_is_told_by_the_broker(alerting: Alerting, bus:
     await api(bus, "CONSUMER.DELETE.OPERATIONS.lineage")
     alert = await fires(alerting, "broker-advisory")
     assert alert["labels"] == {"about": "OPERATIONS/lineage"}
+
+
+async def test_a_server_that_syncs_late_is_alerted_until_it_is_mended(start_alerting, bus: Bus) -> None:  # type: ignore[no-untyped-def]
+    """As the contract-verifier tells it; where that does not answer, what was told last stands."""
+    answer = AskReply(found=True, json=b'["nats-b"]')
+
+    async def told(_: str, __: bytes) -> bytes:
+        return msgspec.json.encode(answer)
+
+    subscription = await respond(bus, subjects.ask("contract-verifier", "broker"), told)
+    alerting: Alerting = await start_alerting(broker_seconds=0.1)
+    alert = await fires(alerting, "broker-sync")
+    assert (alert["labels"], alert["severity"]) == ({"server": "nats-b"}, "critical")
+    answer = AskReply(found=False, message="no server has said yet")
+    await asyncio.sleep(1)
+    assert await alerting.firing("broker-sync") is not None
+    await subscription.close()
+    await asyncio.sleep(1)
+    assert await alerting.firing("broker-sync") is not None
+    answer = AskReply(found=True, json=b"[]")
+    subscription = await respond(bus, subjects.ask("contract-verifier", "broker"), told)
+    await ends(alerting, "broker-sync")
+    await subscription.close()
 
 
 async def test_an_alert_outlives_the_process_that_found_it(start_alerting, receiver: Receiver) -> None:  # type: ignore[no-untyped-def]

@@ -9,6 +9,8 @@ from fixtures.bus import SecuredNats
 from landbridge.bus import accounts
 from landbridge.bus.errors import BusError
 from landbridge.bus.servers import StoringServer, storing_servers
+from landbridge.runtime.asking import ask
+from landbridge.schema.wire.request_v1 import BrokerRequest
 from landbridge_contract_verifier.service import ContractVerifierService
 from landbridge_embedded.nats import NatsServer
 from support.verifier_service import Verifier, settings_of
@@ -62,6 +64,8 @@ async def test_a_broker_that_syncs_late_is_told_of_with_the_way_to_mend_it_and_d
         assert "expected sync_interval: always" in message
         assert "on landbridge: what is acknowledged there is not on disk yet" in message
         assert (await service.health.readyz()).healthy
+        reply = await ask(await late.service("alerting"), "contract-verifier", "broker", BrokerRequest())
+        assert (reply.found, reply.json) == (True, b'["landbridge"]')
     finally:
         service.stop()
         assert await asyncio.wait_for(task, 20) == 0
@@ -70,3 +74,5 @@ async def test_a_broker_that_syncs_late_is_told_of_with_the_way_to_mend_it_and_d
 async def test_one_that_syncs_always_is_fine(verifier: Verifier) -> None:
     await asyncio.sleep(1.5)  # longer than servers are given to answer
     assert (await readiness(verifier.service))["broker-sync"] == ("ok", "")
+    reply = await ask(await verifier.secured.service("alerting"), "contract-verifier", "broker", BrokerRequest())
+    assert (reply.found, reply.json) == (True, b"[]")

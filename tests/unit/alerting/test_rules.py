@@ -113,6 +113,13 @@ def test_what_the_broker_advises_is_an_alert() -> None:
     assert finding.labels == {"about": "OPERATIONS/lineage"}
 
 
+def test_each_server_that_acknowledges_before_data_is_on_disk_is_an_alert() -> None:
+    one, other = found("broker-sync", World(late_servers=frozenset({"nats-b", "nats-a"})))
+    assert (one.labels, other.labels) == ({"server": "nats-a"}, {"server": "nats-b"})
+    assert one.severity == "critical"
+    assert "sync_interval: always" in one.description
+
+
 def test_drift_is_critical_where_work_runs_that_nobody_accounts_for() -> None:
     world = World(drifts={"a": {"missing-work": 2}, "b": {"contract-version": 1, "runs-elsewhere": 1}, "c": {}})
     mild, grave = found("drift", world)

@@ -12,6 +12,7 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 __all__ = [
     "AskReply",
+    "BrokerRequest",
     "Cancel",
     "ClaimRefusal",
     "ClaimReply",
@@ -150,6 +151,12 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omi
     requirements: bytes
     operation: str = ""
     together: tuple[bytes, ...] = ()
+
+
+class BrokerRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Which servers of the broker acknowledge before data is on disk, asked of the contract-verifier within the
+    centre."""
+
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

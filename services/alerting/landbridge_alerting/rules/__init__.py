@@ -5,6 +5,7 @@ from typing import Final
 from landbridge_alerting.rules import (
     aged_queue,
     broker_advisory,
+    broker_sync,
     dead_letters,
     drift,
     expired_evidence,
@@ -23,6 +24,7 @@ RULES: Final[dict[str, Rule]] = {
     for module in (
         aged_queue,
         broker_advisory,
+        broker_sync,
         dead_letters,
         drift,
         expired_evidence,
