@@ -4,12 +4,13 @@ import signal
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from contract.executors.harness import a_lease, a_work, stop
 from landbridge.domain.ownership.environment_model import SlotPhase
 from landbridge.schema.wire.report_v1 import AttemptOutcome
 from landbridge_dispatch.executors.kubernetes import names
-from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError
+from landbridge_dispatch.executors.protocol import RefusalCode, RefusedError, Work
 from support.kubernetes.access_point import image, real_is_wanted
 from support.kubernetes_pods import Pods
 from support.kubernetes_site import STARTS_S
@@ -22,6 +23,16 @@ pytestmark = [
     ),
     pytest.mark.timeout(300),
 ]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
+async def waiting(pods: Pods) -> dict[str, Work]:
+    """Work that cannot start, by what it lacks: its patience passes while other tests run."""
+    return {
+        "volume": await pods.run("true", inputs={"x": {"connection": "events"}}),
+        "secret": await pods.run("true", inputs={"x": {"connection": "secret"}}),
+        "image": await pods.run("true", image=pods.image | {"digest": "sha256:" + "0" * 64}),
+    }
 
 
 # -- ends --------------------------------------------------------------------------------------------------------------
@@ -134,24 +145,23 @@ async def test_what_fits_nowhere_waits_with_the_schedulers_words(pods: Pods) -> 
     assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "cancelled")
 
 
-async def test_an_image_that_is_not_there_fails_the_start(pods: Pods) -> None:
-    work = await pods.run("true", image=pods.image | {"digest": "sha256:" + "0" * 64})
-    view = await pods.end(work)
+async def test_an_image_that_is_not_there_fails_the_start(pods: Pods, waiting: dict[str, Work]) -> None:
+    view = await pods.end(waiting["image"])
     assert (view.phase, view.reason, view.denied) == (SlotPhase.TOMBSTONE, "image-pull-failed", False)
 
 
-async def test_a_missing_secret_fails_the_start(pods: Pods) -> None:
-    work = await pods.run("true", inputs={"x": {"connection": "secret"}})
-    view = await pods.end(work)
+async def test_a_missing_secret_fails_the_start(pods: Pods, waiting: dict[str, Work]) -> None:
+    view = await pods.end(waiting["secret"])
     assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "secret-unavailable")
 
 
-async def test_a_missing_volume_fails_the_start_and_a_missing_claim_is_refused(pods: Pods) -> None:
+async def test_a_missing_volume_fails_the_start_and_a_missing_claim_is_refused(
+    pods: Pods, waiting: dict[str, Work]
+) -> None:
     [refused] = await pods.executor.occupy([pods.work("true", inputs={"x": {"connection": "gone"}})])
     assert isinstance(refused, RefusedError)
     assert refused.code is RefusalCode.CONNECTION_UNAVAILABLE
-    work = await pods.run("true", inputs={"x": {"connection": "events"}})
-    view = await pods.end(work)
+    view = await pods.end(waiting["volume"])
     assert (view.phase, view.reason) == (SlotPhase.TOMBSTONE, "connection-unavailable")
 
 

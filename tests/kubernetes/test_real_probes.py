@@ -41,9 +41,9 @@ async def pods(site: Path, served: ObjectStore) -> AsyncIterator[Pods]:
         yield found
 
 
-async def _found(pods: Pods, kind: str, claimed: str = "{}", **parameters: str) -> Finding:
+async def _found(pods: Pods, kind: str, claimed: str = "{}", *, timeout_s: int = 120, **parameters: str) -> Finding:
     told = {"claimed": claimed, **parameters}
-    probe = Probe(name=f"{kind}@1", claim=kind, kind=kind, timeout_seconds=120, parameters=told)
+    probe = Probe(name=f"{kind}@1", claim=kind, kind=kind, timeout_seconds=timeout_s, parameters=told)
     found = await pods.executor.probe(probe)
     assert found is not None
     return found
@@ -76,7 +76,8 @@ async def test_a_store_is_proven_with_its_keys_and_not_without(pods: Pods) -> No
     _need_python(pods)
     reached = await _found(pods, probe_kinds.CONNECTION, connection="store", access="read-write")
     measured = await _found(pods, probe_kinds.BANDWIDTH, connection="store", access="read-write")
-    keyless = await _found(pods, probe_kinds.CONNECTION, connection="keyless", access="read-write")
+    # What it lacks might still come: only the end of its time shows that it fails.
+    keyless = await _found(pods, probe_kinds.CONNECTION, timeout_s=40, connection="keyless", access="read-write")
     assert (reached.result, reached.detail) == (EvidenceResult.PROVEN, "written and read")
     assert (measured.result, (measured.proven or 0) > 1e6) == (EvidenceResult.PROVEN, True)
     assert keyless.result is EvidenceResult.FAILED
