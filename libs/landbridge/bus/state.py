@@ -5,6 +5,9 @@ API and needs no consumer: nothing in the broker has to survive a restart, and i
 subscription gives the hint that something changed; the messages themselves are then read by sequence, so that nothing
 is missed; a slow poll covers lost hints. After a reconnect the snapshot is compared again, which also notices a stream
 that was rebuilt. A message may be seen twice, in order; each is the whole value of its subject.
+
+A hint travels ahead of whatever its publisher says after the change was stored. So who waits for `current` before it
+handles a message decides by all that had been published before that message.
 """
 
 import asyncio
@@ -14,17 +17,16 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-from nats.aio.msg import Msg
-
 from landbridge.bus.connection import Bus
 from landbridge.bus.direct import TooManyError, direct_get
-from landbridge.bus.envelope import Inbound
+from landbridge.bus.envelope import Inbound, LazyHeaders
 from landbridge.bus.errors import StreamMissing, Unavailable
 
 log = logging.getLogger("landbridge.bus")
 
 PAGE: Final = 500
 POLL_S: Final = 5.0
+CURRENT_WITHIN_S: Final = 1.0  # what was announced and never stored is given up about then
 _HINT_RETRY_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # a hint comes before the message is stored
 _RECENT: Final = 1000
 _RESYNC_EVERY: Final = 12  # waits; a stream that was rebuilt in silence is noticed within a minute
@@ -45,19 +47,28 @@ class LastPerSubject:
         self._poll_s = poll_s
         self._position = 0
         self._wake = asyncio.Event()
+        self._settled = asyncio.Event()  # nothing is announced that was not handled
         self._hinted: set[str] = set()  # ids that were announced and not yet read
         self._recent: deque[str] = deque(maxlen=_RECENT)  # ids that were read, perhaps before their announcement
         self._idle = 0
         self._resync = True
 
+    async def current(self) -> None:
+        """Return once all that was announced by now is handled; after a second in any case."""
+        if not self._settled.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._settled.wait(), CURRENT_WITHIN_S)
+
     async def __aiter__(self) -> AsyncIterator[Inbound]:
-        subscription = await self._bus.subscribe(self._filter, self._on_hint)
+        subscription = await self._bus.subscribe_directly(self._filter, self._on_hint)
         self._bus.on_reconnect(self._on_reconnect)
         try:
             while True:
                 for message in await self._persist(self._next):
                     yield message
                 self.caught_up.set()
+                if not self._hinted:
+                    self._settled.set()
                 await self._pause()
         finally:
             self._bus.off_reconnect(self._on_reconnect)
@@ -159,13 +170,15 @@ class LastPerSubject:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
 
-    async def _on_hint(self, msg: Msg) -> None:
-        identifier = (msg.headers or {}).get("ce-id", "")
+    def _on_hint(self, _subject: bytes, _reply: bytes, _body: bytes, headers: bytes) -> None:
+        identifier = LazyHeaders(headers).get("ce-id", "")
         if identifier not in self._recent:
             if identifier:
                 self._hinted.add(identifier)
+                self._settled.clear()
             self._wake.set()
 
     def _on_reconnect(self) -> None:
         self._resync = True
+        self._settled.clear()
         self._wake.set()

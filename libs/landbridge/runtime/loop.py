@@ -22,7 +22,7 @@ from landbridge.runtime.progress import Progress
 from landbridge.runtime.telemetry import Telemetry, stamp
 from landbridge.store import ContentionError, Database, StoreError, Tx, UnavailableError
 from landbridge.store.deadletters import keep
-from landbridge.store.inbox import first_seen
+from landbridge.store.inbox import first_seen, suppose_first_seen
 
 RETRY_DELAYS_SECONDS = (1.0, 5.0, 30.0, 120.0)
 _TAKE_SECONDS = 0.2
@@ -71,11 +71,13 @@ class Loop:
         foreign: bool = False,
         telemetry: Telemetry | None = None,
         on_uncertain: Callable[[], Awaitable[None]] | None = None,
+        before_batch: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`name` identifies the consumer in the inbox and in metrics: never reuse it for other messages.
 
         `foreign`: message ids are chosen by applications, so they count only together with subject and source.
-        `on_uncertain` is awaited after a transaction of which it is not known whether it was kept.
+        `on_uncertain` is awaited after a transaction of which it is not known whether it was kept, `before_batch`
+        before messages are handled.
         """
         self.name = name
         self.progress_at = time.monotonic()
@@ -88,6 +90,7 @@ class Loop:
         self._foreign = foreign
         self._telemetry = telemetry or Telemetry(self._service)
         self._on_uncertain = on_uncertain
+        self._before_batch = before_batch
         self._stopping = False
         self._transient_rounds = 0
         self._progress = Progress(name, consumer.lag)
@@ -103,6 +106,8 @@ class Loop:
                 self._progress.flush()
                 continue
             started = self.progress_at
+            if self._before_batch is not None:
+                await self._before_batch()
             await self._handle(batch)
             self.progress_at = time.monotonic()
             self._progress.batch(len(batch), self.progress_at - started)
@@ -153,10 +158,11 @@ class Loop:
     async def _attempt(self, part: Sequence[Inbound]) -> None:
         """Handle messages together, waiting for Postgres as long as it takes. Raises what the handler raises."""
         tries = refused = 0
+        ask = self._foreign or any(message.deliveries > 1 for message in part)
         while True:
             spans, inside = self._telemetry.begin(part, self.name)
             try:
-                written, fresh = await self._transact(inside)
+                written, fresh = await self._transact(inside, ask=ask)
             except ContentionError as error:
                 tries += 1
                 if tries >= _CONTENTION_TRIES:
@@ -165,10 +171,13 @@ class Loop:
             except UnavailableError as error:
                 await self._recover(error, refused)
                 refused += 1
+                ask = True  # it may have been kept
             except Exception as error:
                 if spans:
                     spans.end(error)
-                raise
+                if ask:
+                    raise
+                ask = True  # perhaps only because some were seen before: what fails is found out about the others
             else:
                 break
         failpoint("loop.after-commit")
@@ -182,13 +191,18 @@ class Loop:
         self._progress.count("duplicate", len(part) - fresh)
         self._progress.published(len(written.events))
 
-    async def _transact(self, part: Sequence[Inbound]) -> tuple[Written, int]:
+    async def _transact(self, part: Sequence[Inbound], *, ask: bool) -> tuple[Written, int]:
+        """Handle what was not seen before. Without `ask` all is supposed to be new; the commit tells if it is not."""
         async with self._database.transaction() as tx:
-            fresh = await self._first_seen(tx, part)
+            fresh = await self._first_seen(tx, part) if ask else self._suppose_first_seen(tx, part)
             events = await self._handler(tx, fresh) if fresh else ()
             written = await self._outbox.write(tx, stamp(events, fresh))
             failpoint("loop.before-commit")
         return written, len(fresh)
+
+    def _suppose_first_seen(self, tx: Tx, part: Sequence[Inbound]) -> Sequence[Inbound]:
+        suppose_first_seen(tx, self.name, [self._key(message) for message in part])
+        return part
 
     async def _first_seen(self, tx: Tx, part: Sequence[Inbound]) -> Sequence[Inbound]:
         keys = [self._key(message) for message in part]

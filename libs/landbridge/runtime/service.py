@@ -22,6 +22,7 @@ from landbridge.bus.connection import Bus, BusSettings
 from landbridge.bus.consume import Consumer
 from landbridge.bus.envelope import Inbound
 from landbridge.bus.publish import Publisher
+from landbridge.bus.state import LastPerSubject
 from landbridge.runtime import logs
 from landbridge.runtime.auth import Authenticator
 from landbridge.runtime.clock import Clock, SystemClock
@@ -101,6 +102,7 @@ class Service:
         self._group: asyncio.TaskGroup
         self._background: list[asyncio.Task[None]] = []
         self._caught_up: list[asyncio.Event] = []
+        self._readers: list[LastPerSubject] = []
         self._stage = "starting"
         self.health.add_startup("stage", lambda: self._stage)
 
@@ -137,9 +139,8 @@ class Service:
     async def _follow(
         self, name: str, stream: str, subject_filter: str, apply: Callable[[Inbound], None], caught_up: asyncio.Event
     ) -> None:
-        from landbridge.bus.state import LastPerSubject
-
         reader = LastPerSubject(self.bus, stream, subject_filter)
+        self._readers.append(reader)
 
         async def signal_caught_up() -> None:
             await reader.caught_up.wait()
@@ -154,6 +155,11 @@ class Service:
                     log.exception("a state message was not understood", follower=name, subject=message.subject)
         finally:
             waiter.cancel()
+
+    async def views_current(self) -> None:
+        """Return once all that is followed and was announced by now is applied, or after a second."""
+        for reader in self._readers:
+            await reader.current()
 
     def follow_access(self) -> None:
         """Let the holders of access entries in: tokens made by `landbridge access` work here as soon as published."""
@@ -277,6 +283,7 @@ class Service:
             foreign=subscription.stream in _FOREIGN_STREAMS,
             telemetry=self.telemetry,
             on_uncertain=self.reload,
+            before_batch=self.views_current,
         )
         self.health.add(f"consumer-{subscription.stream.lower()}", lambda: str(consumer.problem or ""))
         self.loops.append(loop)

@@ -1,6 +1,6 @@
 """Postgres per service schema (state, event log, inbox, migrations) and rebuildable read models in Redis."""
 
-from landbridge.store.database import Database, Tx
+from landbridge.store.database import Database
 from landbridge.store.errors import (
     ContentionError,
     SchemaOutOfDateError,
@@ -8,6 +8,7 @@ from landbridge.store.errors import (
     TransientStoreError,
     UnavailableError,
 )
+from landbridge.store.tx import Tx
 
 __all__ = [
     "ContentionError",

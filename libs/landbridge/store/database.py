@@ -5,7 +5,6 @@ the translation of driver errors belong here.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from landbridge.store.errors import ContentionError, StoreError, TransientStoreError, UnavailableError
-from landbridge.store.together import Together
+from landbridge.store.tx import Tx
 
 _HEALTH_SECONDS = 0.9
 _COMMAND_SECONDS = 30.0
@@ -66,95 +65,24 @@ def translate(error: BaseException) -> StoreError | None:
     return None
 
 
-class Tx:
-    """One open transaction. Statements take positional parameters `$1`, `$2`, …; rows are read by name or position."""
-
-    __slots__ = ("_after_commit", "_after_rollback", "_connection", "_later")
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self._later = Together()
-        self._after_commit: list[Callable[[], None]] = []
-        self._after_rollback: list[Callable[[], None]] = []
-
-    def after_commit(self, call: Callable[[], None]) -> None:
-        """Have `call` made once the transaction is committed: the moment to change what is held in memory."""
-        self._after_commit.append(call)
-
-    def after_rollback(self, call: Callable[[], None]) -> None:
-        """Have `call` made if the transaction was not committed, or if that is not known (the connection broke)."""
-        self._after_rollback.append(call)
-
-    def finish(self, *, committed: bool) -> None:
-        """Make the calls; for the transaction itself, which calls it exactly once."""
-        for call in self._after_commit if committed else self._after_rollback:
-            call()
-
-    async def later(self, writes: str, sql: str, *args: object) -> None:
-        """Have a write run before whatever comes next: another statement, or the commit; its errors come then.
-
-        Writes that wait are sent in one round trip and do not see each other's effects. So `writes` names what this
-        one touches, such as its table: writes of the same name run one after the other. `sql` is one plain `insert`,
-        `update` or `delete`, without a `with` of its own.
-        """
-        if self._later.holds(writes):
-            await self.flush()
-        self._later.add(writes, sql, args)
-
-    async def flush(self) -> None:
-        """Run the writes that wait; for the transaction itself before it commits."""
-        if self._later:
-            sql, args = self._later.take()
-            await self._connection.execute(sql, *args)
-
-    async def execute(self, sql: str, *args: object) -> int:
-        """Run one statement; return the number of rows it touched (0 where Postgres reports none)."""
-        await self.flush()
-        tag: str = await self._connection.execute(sql, *args)
-        count = tag.rpartition(" ")[2]
-        return int(count) if count.isdigit() else 0
-
-    async def execute_many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
-        """Run one statement for many parameter rows. Prefer one statement over `unnest` arrays on hot paths."""
-        await self.flush()
-        await self._connection.executemany(sql, rows)
-
-    async def fetch(self, sql: str, *args: object) -> "list[asyncpg.Record]":
-        """Return all rows."""
-        await self.flush()
-        rows: list[asyncpg.Record] = await self._connection.fetch(sql, *args)
-        return rows
-
-    async def fetchrow(self, sql: str, *args: object) -> "asyncpg.Record | None":
-        """Return the first row, or None."""
-        await self.flush()
-        row: asyncpg.Record | None = await self._connection.fetchrow(sql, *args)
-        return row
-
-    async def fetchval(self, sql: str, *args: object) -> Any:
-        """Return the first column of the first row, or None."""
-        await self.flush()
-        return await self._connection.fetchval(sql, *args)
-
-
 class _Transaction:
     """Async context manager: commits on a clean exit, rolls back on an error, translates driver errors."""
 
-    __slots__ = ("_acquired", "_options", "_pool", "_transaction", "_tx")
+    __slots__ = ("_acquired", "_options", "_pool", "_single", "_tx")
 
-    def __init__(self, pool: "asyncpg.Pool[Any]", *, isolation: str | None, readonly: bool) -> None:
+    def __init__(
+        self, pool: "asyncpg.Pool[Any]", *, isolation: str | None = None, readonly: bool = False, single: bool = False
+    ) -> None:
+        """`single`: one statement and no more, which is a transaction by itself."""
         self._pool = pool
         self._options = (isolation, readonly)
+        self._single = single
         self._acquired: Any = None
-        self._transaction: Any = None
         self._tx: Tx | None = None
 
     async def __aenter__(self) -> Tx:
         try:
             self._acquired = await self._pool.acquire(timeout=_CONNECT_SECONDS)
-            isolation, readonly = self._options
-            self._transaction = self._acquired.transaction(isolation=isolation, readonly=readonly)
-            await self._transaction.start()
         except OSError as error:  # includes TimeoutError
             await self._release()
             raise UnavailableError(f"Postgres gave no connection: {error or 'no answer in time'}") from error
@@ -164,19 +92,22 @@ class _Transaction:
             if typed is None:
                 raise
             raise typed from error
-        self._tx = Tx(self._acquired)
+        isolation, readonly = self._options
+        transaction = None if self._single else self._acquired.transaction(isolation=isolation, readonly=readonly)
+        self._tx = Tx(self._acquired, transaction)
         return self._tx
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         committed = False
+        assert self._tx is not None
         try:
             if kind is None:
-                await self._write_and_commit()
+                await self._tx.commit()
                 committed = True
-            elif not self._acquired.is_closed():
-                await self._transaction.rollback()
+            else:
+                await self._tx.rollback()
         except BaseException as failure:
             # A failed rollback means a broken connection; the error that led here is the one to report.
             typed = translate(failure)
@@ -188,23 +119,11 @@ class _Transaction:
                 raise
         finally:
             await self._release()
-            if self._tx is not None:
-                self._tx.finish(committed=committed)
+            self._tx.finish(committed=committed)
         if error is not None:
             typed = translate(error)
             if typed is not None:
                 raise typed from error
-
-    async def _write_and_commit(self) -> None:
-        if self._tx is not None:
-            try:
-                await self._tx.flush()
-            except BaseException:
-                # The connection goes back to the pool, without what is left of this transaction.
-                if not self._acquired.is_closed():
-                    await self._transaction.rollback()
-                raise
-        await self._transaction.commit()
 
     async def _release(self) -> None:
         acquired, self._acquired = self._acquired, None
@@ -261,22 +180,22 @@ class Database:
 
     async def execute(self, sql: str, *args: object) -> int:
         """Run one statement in its own transaction."""
-        async with self.transaction() as tx:
+        async with _Transaction(self._pool, single=True) as tx:
             return await tx.execute(sql, *args)
 
     async def fetch(self, sql: str, *args: object) -> "list[asyncpg.Record]":
         """Read rows in their own transaction."""
-        async with self.transaction() as tx:
+        async with _Transaction(self._pool, single=True) as tx:
             return await tx.fetch(sql, *args)
 
-    async def fetchrow(self, sql: str, *args: object) -> "asyncpg.Record | None":
+    async def fetchrow(self, sql: str, *args: object) -> Any:
         """Read one row in its own transaction."""
-        async with self.transaction() as tx:
+        async with _Transaction(self._pool, single=True) as tx:
             return await tx.fetchrow(sql, *args)
 
     async def fetchval(self, sql: str, *args: object) -> Any:
         """Read one value in its own transaction."""
-        async with self.transaction() as tx:
+        async with _Transaction(self._pool, single=True) as tx:
             return await tx.fetchval(sql, *args)
 
     async def healthy(self) -> bool:

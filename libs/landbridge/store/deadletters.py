@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from landbridge.store.database import Tx
+from landbridge.store.tx import Tx
 
 _INSERT = """
 insert into dead_letter (id, consumer, message_id, subject, type, about, headers, body, error, deliveries)

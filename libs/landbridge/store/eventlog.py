@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from landbridge.store.database import Database, Tx
+from landbridge.store.database import Database
+from landbridge.store.tx import Tx
 
 _CHUNK = 1000
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from landbridge.store.database import Database, Tx
+from landbridge.store.database import Database
 from landbridge.store.errors import ContentionError, StoreError
 from landbridge.store.tables import days_from, first_id_of_day, partition_day, partition_name
+from landbridge.store.tx import Tx
 
 # Longer than any stream keeps a message (COMMANDS: 14 days) and than any backlog that is supported.
 INBOX_DAYS = 21

@@ -130,6 +130,7 @@ class RankingService(Service):
             service=self.name,
             telemetry=self.telemetry,
             on_uncertain=self.reload,
+            before_batch=self.views_current,
         )
 
     def _unhurried(self, subject: bytes) -> bool:

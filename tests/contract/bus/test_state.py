@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -11,10 +12,12 @@ from fixtures.bus import OpenBus
 from fixtures.nats import TEST_BUDGET_BYTES
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
+from landbridge.bus.consume import Consumer
 from landbridge.bus.declare import api, declare
 from landbridge.bus.envelope import Outbound
+from landbridge.bus.errors import Conflict
 from landbridge.bus.publish import publish_batch
-from landbridge.bus.state import LastPerSubject
+from landbridge.bus.state import CURRENT_WITHIN_S, LastPerSubject
 from landbridge_embedded.nats import NatsServer
 from support.wait import wait_until
 
@@ -162,3 +165,42 @@ async def test_a_reader_waits_for_a_stream_that_is_not_there_yet(
     await found.caught_up()
     await publish(bus, link("a", 1))
     await wait_until(lambda: found.values, "the value arrived")
+
+
+async def test_what_was_stored_before_a_message_is_known_to_who_asks_for_it_before_handling_that_message(
+    open_bus: OpenBus, bus: Bus, reader: Callable[..., Reader]
+) -> None:
+    publisher = await open_bus()
+    found, consumer = reader(bus), Consumer(bus, "OPERATIONS", "lineage")
+    await found.caught_up()
+    await consumer.start()
+    for value in range(100):
+        await publish(publisher, link("a", value))
+        await publish_batch(publisher, "OPERATIONS", [Outbound(subjects.operation("accepted", "retail"), "t", b"")])
+        [message] = await consumer.take(5)
+        await found.state.current()
+        assert found.values["lb.v1.environment.link.a"] == b"%d" % value
+        await consumer.ack([message])
+    await consumer.stop()
+
+
+async def test_nobody_waits_long_for_what_was_announced_and_never_stored(
+    bus: Bus, reader: Callable[..., Reader]
+) -> None:
+    found = reader(bus)
+    await found.caught_up()
+    refused = Outbound(subjects.environment("link", "a"), "t", b"1", extra=(("Nats-Expected-Last-Sequence", "999"),))
+    with pytest.raises(Conflict):
+        await publish(bus, refused)
+    started = time.monotonic()
+    await found.state.current()
+    waited = time.monotonic() - started
+    assert waited < 3 * CURRENT_WITHIN_S
+    await wait_until(lambda: _is_current(found), "it is given up", timeout_s=10)
+    assert found.values == {}
+
+
+async def _is_current(found: Reader) -> bool:
+    started = time.monotonic()
+    await found.state.current()
+    return time.monotonic() - started < CURRENT_WITHIN_S / 2

@@ -1,5 +1,6 @@
 """Writes that wait for the commit: sent together, in order with everything else, and as typed failures."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 
@@ -44,6 +45,69 @@ async def test_writes_of_different_things_take_one_round_trip(db: Database) -> N
     assert await db.fetchval("select text from note") == "seven"
 
 
+async def test_what_only_writes_is_one_statement_and_begins_nothing(db: Database) -> None:
+    async with db.transaction() as tx:
+        counting = tx._connection = _Counting(tx._connection)
+        await tx.later("counter", SET_TO, 1, 7)
+        tx.last("note", "insert into note values ($1)", "seven")
+        assert not tx._begun
+    assert len(counting.asked) == 1
+    assert await db.fetchval("select n from counter where id = 1") == 7
+    assert await db.fetchval("select text from note") == "seven"
+
+
+async def test_what_only_writes_is_kept_whole_or_not_at_all(db: Database) -> None:
+    await db.execute("insert into note values ('seven')")
+
+    async def write() -> None:
+        async with db.transaction() as tx:
+            await tx.later("counter", SET_TO, 1, 7)
+            tx.last("note", "insert into note values ($1)", "seven")
+
+    with pytest.raises(StoreError):
+        await write()
+    assert await db.fetchval("select n from counter where id = 1") == 0
+
+
+async def test_the_last_write_is_not_made_before_the_others_and_undoes_them_when_it_fails(db: Database) -> None:
+    await db.execute("insert into note values ('seven')")
+
+    async def write() -> None:
+        async with db.transaction() as tx:
+            tx.last("note", "insert into note values ($1)", "seven")
+            await tx.later("counter", SET_TO, 1, 7)
+            assert await tx.fetchval("select n from counter where id = 1") == 7
+            assert await tx.fetchval("select count(*) from note") == 1
+
+    with pytest.raises(StoreError, match="note"):
+        await write()
+    assert await db.fetchval("select n from counter where id = 1") == 0
+
+
+async def test_a_transaction_that_is_abandoned_while_it_begins_leaves_no_open_one(db: Database) -> None:
+    """The pool has one connection: what was left open in it would be seen by the next."""
+    async with db.transaction() as tx:
+        await tx.fetchval("select 1")
+
+    async def begin() -> None:
+        async with db.transaction() as tx:
+            begun.set()
+            await tx.fetchval("select 1")
+
+    for steps in range(12):
+        begun = asyncio.Event()
+        task = asyncio.create_task(begin())
+        await begun.wait()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        async with db.transaction() as tx:
+            await tx.execute(SET_TO, 1, steps)
+        assert await db.fetchval("select count(*) from pg_stat_activity where state like 'idle in%'") == 0
+        assert await db.fetchval("select n from counter where id = 1") == steps
+
+
 async def test_writes_of_the_same_thing_run_in_order(db: Database) -> None:
     async with db.transaction() as tx:
         for n in range(1, 4):
@@ -56,7 +120,7 @@ async def test_whatever_is_asked_next_sees_them(db: Database) -> None:
         await tx.later("counter", SET_TO, 1, 5)
         assert await tx.fetchval("select n from counter where id = 1") == 5
         await tx.later("counter", SET_TO, 1, 6)
-        assert (await tx.fetchrow("select n from counter where id = 1"))[0] == 6  # type: ignore[index]
+        assert (await tx.fetchrow("select n from counter where id = 1"))[0] == 6
         await tx.later("counter", SET_TO, 1, 7)
         assert [row[0] for row in await tx.fetch("select n from counter where id = 1")] == [7]
         await tx.later("counter", SET_TO, 1, 8)
