@@ -108,8 +108,12 @@ class Admission:
             if known is not None:
                 self.forget({ticket.operation})
             self._bucket_of[ticket.operation] = key
-            bucket.tickets.add(ticket)
-            new.append(ticket)
+            placed = bucket.tickets.in_place(ticket)
+            overtakes = len(bucket.tickets) > 0 and placed.position < bucket.tickets.first.position
+            bucket.tickets.add(placed)
+            if overtakes:  # what was kept or asked for is the former first one's
+                self._first_changed(key)
+            new.append(placed)
         if new and bucket.plan.gang:
             self._gang_changed(bucket)
         return new
@@ -123,12 +127,15 @@ class Admission:
             was_first = tickets.first.operation == operation
             tickets.remove(operation)
             if was_first:
-                self._keeper.drop(key)
-                self._maker.take_back(key)
-                self._sleepers.wake(key)
+                self._first_changed(key)
             if self.buckets[key].plan.gang:
                 self._gang_changed(self.buckets[key])
         return found
+
+    def _first_changed(self, key: str) -> None:
+        self._keeper.drop(key)
+        self._maker.take_back(key)
+        self._sleepers.wake(key)
 
     def _gang_changed(self, bucket: Bucket) -> None:
         """Try a gang again, of which a member has come or gone: room was kept for it as it was."""

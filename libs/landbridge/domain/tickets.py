@@ -48,6 +48,14 @@ class Tickets:
         if not ordered:
             self._by_operation = OrderedDict((t.operation, t) for t in sorted(self, key=_position))
 
+    def in_place(self, ticket: Ticket) -> Ticket:
+        """Return a ticket that comes late as if it had waited as long as the one that it goes before."""
+        last = next(reversed(self._by_operation), None)
+        if last is None or self._by_operation[last].position <= ticket.position:
+            return ticket
+        after = next(each for each in self if each.position > ticket.position)
+        return ticket._replace(since=min(ticket.since, after.since))
+
     def remove(self, operation: str) -> Ticket:
         return self._by_operation.pop(operation)
 

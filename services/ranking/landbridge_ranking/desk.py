@@ -29,6 +29,8 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 MOST_DECISIONS: Final = 10_000
 MOST_EMPTY_BUCKETS: Final = 2_000
 MOST_LEFT: Final = 10_000
+# More than the operations that one message lists.
+MOST_IN_ONE: Final = 1024
 SILENCE_S: Final = 10
 
 
@@ -118,6 +120,19 @@ class Desk:
                 self.admission.set_plan(key, self.book.plan(key))
                 self.told[key] = Told(WaitReason(reason), ticket.since)
             self.admission.arrive(key, [ticket])
+
+    def position_of(self, sequence: int, number: int, *, again: bool) -> int:
+        """Return where an operation comes into the line: by where its message stands in the stream, its age.
+
+        `again`: the message was delivered before, so that younger ones may have been let in while somebody who died
+        had it in hand; it goes before those that still wait. What comes for the first time goes behind all others,
+        also when the stream was rebuilt and counts from 1 again.
+        """
+        position = sequence * MOST_IN_ONE + number
+        if not again or position >= self.next_position:
+            position = max(position, self.next_position)
+            self.next_position = position + 1
+        return position
 
     # -- keeping up with the world ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -25,11 +25,18 @@ from landbridge_ranking.results import Results
 MOST_ADMITTED: Final = 10_000
 
 
+class Place(NamedTuple):
+    """Where a message stands in its stream; `again`: it was delivered before, and perhaps to somebody who died."""
+
+    sequence: int = 0
+    again: bool = False
+
+
 @dataclass(slots=True)
 class Work:
     """What a batch says. Rounds of `freed` are the last ones that are freed; `ended` need no place any more."""
 
-    assessed: list[tuple[bytes, tuple[tuple[str, int], ...]]] = field(default_factory=list)
+    assessed: list[tuple[bytes, tuple[tuple[str, int], ...], "Place"]] = field(default_factory=list)
     freed: list[tuple[str, int]] = field(default_factory=list)
     ended: dict[str, messages.Ended] = field(default_factory=dict)
     requeued: dict[str, messages.Requeued] = field(default_factory=dict)
@@ -132,19 +139,20 @@ class RankingHandler:
     async def _arrive(self, tx: Tx, work: Work, now: datetime) -> list[Ticket]:
         """Let assessed operations in, unless they ended or were placed before; take on changed verdicts."""
         desk = self._desk
-        operations = {operation for _, listed in work.assessed for operation, _ in listed}
+        operations = {operation for _, listed, _ in work.assessed for operation, _ in listed}
         known = await store.known(tx, sorted(operations)) if operations else {}
         arrived: list[Ticket] = []
-        for raw, listed in work.assessed:
+        for raw, listed, place in work.assessed:
             key, changed = desk.book.take(raw)
             if listed:
                 desk.note_teller(key)
             tickets = []
-            for operation, round_ in listed:
+            for number, (operation, round_) in enumerate(listed):
                 before = known.get(operation)
                 if operation in work.ended or (before is not None and (before.closed or before.round >= round_)):
                     continue
-                tickets.append(self._ticket(key, operation, round_, before, now))
+                position = desk.position_of(place.sequence, number, again=place.again)
+                tickets.append(self._ticket(key, Ticket(operation, round_, position, now), before))
             if tickets or (changed and key in desk.admission.buckets):
                 desk.renew_plan(key)
             if tickets:
@@ -153,15 +161,14 @@ class RankingHandler:
             desk.admission.wake_hopeless()
         return arrived
 
-    def _ticket(self, key: str, operation: str, round_: int, before: store.Known | None, now: datetime) -> Ticket:
+    def _ticket(self, key: str, ticket: Ticket, before: store.Known | None) -> Ticket:
+        """Add to a ticket where its last attempt was."""
         desk = self._desk
-        position = desk.next_position
-        desk.next_position += 1
         previous = before.environment if before is not None else ""
         # To leave an environment because one was told to is no drift.
         if previous in desk.book[key].requirements.excluded or (before is not None and before.left):
             previous = ""
-        return Ticket(operation, round_, position, now, previous)
+        return ticket._replace(previous=previous)
 
 
 def read(batch: Sequence[Inbound]) -> Work:
@@ -181,7 +188,8 @@ def _read_one(message: Inbound, work: Work) -> None:
     if event == "assessed":
         found = messages.read_assessed.decode(message.body)
         listed = tuple((item.operation, item.round) for item in found.operations)
-        work.assessed.append((bytes(found.assessment), listed))
+        place = Place(message.stream_sequence, message.deliveries > 1)
+        work.assessed.append((bytes(found.assessment), listed, place))
     elif event == "freed":
         freed = messages.read_freed.decode(message.body)
         work.freed.append((freed.operation, freed.round))

@@ -171,6 +171,38 @@ def announced_without(world: World, environment: str) -> bool:
     }
 
 
+async def test_what_waits_already_goes_elsewhere_when_the_place_that_it_would_have_gone_to_breaks(world: World) -> None:
+    await world.document("queue", "training", paused=True)
+    await world.document("policy", "cheapest", preferences={"cost": 1})
+    await world.environment(cost={"perHour": {"cpu-general": 1.0}})
+    await world.environment("cloud-b", cost={"perHour": {"cpu-general": 9.0}})
+    queued = await world.accept(3)
+    await world.until_waiting(queued, "queue-paused")
+    await world.evidence(failing=[claims.RUNTIME])
+    await wait_until(lambda: announced_without(world, "onprem-a"), "the verdict is taken back")
+    await world.document("queue", "training")
+    await world.until_placed(queued)
+    assert set(world.placed().values()) == {"cloud-b"}
+
+
+async def test_a_busy_environment_that_fits_is_told_as_busy_beside_one_that_does_not_fit(world: World) -> None:
+    """Neither is the busy one told as unfit, nor the unfit one as busy; the cause changes, and so does what is told."""
+    await world.document("queue", "training")
+    await world.environment("fits", quotas={"running": 1})
+    await world.environment("abroad", **ABROAD)
+    first, second = await world.accept(2, constraints={"jurisdictions": ["EU"]})
+    await wait_until(lambda: len(world.placed()) == 1, "one is placed")
+    [left] = {first, second} - set(world.placed())
+    await world.until_waiting([left], "at-capacity")
+    told = world.waits()[left]
+    assert "fits" in told.message
+    assert "abroad" not in told.message
+    assert told.condition == ""
+    await world.environment("fits", version=2, quotas={"running": 1}, **ABROAD)
+    await world.until_waiting([left], "no-eligible-environment")
+    assert world.waits()[left].condition == "unplaceable"
+
+
 async def test_a_placed_operation_is_not_placed_again_whatever_changes_around_it(world: World) -> None:
     """The contract, the evidence, the link, the queue, its priority and a better offer: only its owner frees it."""
     await world.document("queue", "training")

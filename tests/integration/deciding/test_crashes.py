@@ -89,6 +89,8 @@ async def test_two_replicas_under_a_burst_never_exceed_the_limit_also_when_the_a
         assert len(running) <= 4
         if len(ended) > 150 and not killed:
             killed = True
+            # All are known by now: what one has in hand that dies has an order of its own, tested below.
+            await settled(world, ledger, len(running), 500 - len(world.placed()))
             replicas[0].signal(signal.SIGKILL)
         await world.end(running)
         ended.update(running)
@@ -99,6 +101,31 @@ async def test_two_replicas_under_a_burst_never_exceed_the_limit_also_when_the_a
     assert set(world.placed()) == set(operations)
     assert len(world.decided()) == 500
     assert [operation for operation, _, _ in world.decided()] == operations  # by age, priorities being equal
+
+
+async def test_what_a_killed_admitter_had_in_hand_goes_before_what_is_younger_and_still_waits(
+    world: World, start: Start, child: ChildOf, ledger: Database
+) -> None:
+    """It is delivered again after seconds, in which younger ones were let into the line."""
+    await world.document("queue", "training", concurrency=1)
+    await world.environment()
+    await start("eligibility")
+    first = await child("ranking", LANDBRIDGE_FAILPOINTS="loop.before-commit=kill@3")
+    [running] = await world.accept()
+    await world.until_placed([running])
+    [older] = await world.accept()
+    await settled(world, ledger, 1, 1)
+    [in_hand] = await world.accept()
+    assert await first.ended() == -signal.SIGKILL
+    await child("ranking")
+    younger = await world.accept(3)
+    await settled(world, ledger, 1, 4)
+    await settled(world, ledger, 1, 5)
+
+    for number, operation in enumerate((running, older, in_hand, *younger), 1):
+        await placements(world, number)
+        await world.end([operation])
+    assert [operation for operation, _, _ in world.decided()] == [running, older, in_hand, *younger]
 
 
 async def test_after_a_restart_the_ledger_is_the_same_and_nothing_that_ended_is_placed(

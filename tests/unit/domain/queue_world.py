@@ -59,6 +59,9 @@ def an_order(draw: random.Random, names: list[str]) -> Order:
     return order(score(measured, {"cost": 1.0}, names=names))
 
 
+MOST_NUMBERS = 1_000_000
+
+
 class QueueWorld:
     """One run. `events` random events, then everything comes to rest without new work and without ends."""
 
@@ -143,12 +146,16 @@ class QueueWorld:
     def _wait(self, operation: str, plan: int) -> None:
         self.number += 1
         self.rounds[operation] = self.rounds.get(operation, 0) + 1
-        ticket = Ticket(operation, self.rounds[operation], self.number, self.now)
+        # Now and then it comes late: it belongs somewhere among those that are there.
+        late = self.draw.random() < 0.1
+        position = self.draw.randrange(self.number) + self.number / MOST_NUMBERS if late else self.number
+        ticket = Ticket(operation, self.rounds[operation], round(position * MOST_NUMBERS), self.now)
         key = f"k{plan}"
-        self.tickets[operation] = (key, ticket)
         if key not in self.admission.buckets:
             self.admission.set_plan(key, self.plans[plan])
-        assert self.admission.arrive(key, [ticket]) == [ticket]
+        [placed] = self.admission.arrive(key, [ticket])
+        assert placed == ticket._replace(since=min(placed.since, ticket.since))
+        self.tickets[operation] = (key, placed)
 
     def admit(self) -> bool:
         """Run a pass; tell whether it changed anything."""

@@ -261,3 +261,22 @@ def test_a_pass_stops_at_its_size_and_the_next_goes_on() -> None:
     assert admission.has_more
     assert names_of(admission.admit(NOW, most=3)) == ["op3", "op4"]
     assert not admission.has_more
+
+
+def test_what_comes_late_goes_before_those_that_came_after_it_and_has_waited_as_long() -> None:
+    """Its message had been in the hands of somebody who died."""
+    queues = {"training": {"concurrency": 1, "ageing": "1m"}}
+    admission = an_admission(queues=queues)
+    admission.set_plan("k", a_plan())
+    admission.arrive("k", [Ticket("runs", 1, 0, NOW)])
+    assert names_of(admission.admit(NOW)) == ["runs"]
+    admission.arrive("k", [Ticket("b", 1, 2, NOW), Ticket("d", 1, 4, NOW)])
+    assert admission.admit(NOW) == []
+    later = NOW + timedelta(seconds=10)
+    late = admission.arrive("k", [Ticket("c", 1, 3, later), Ticket("a", 1, 1, later), Ticket("e", 1, 5, later)])
+    assert [(ticket.operation, ticket.since) for ticket in late] == [("c", NOW), ("a", NOW), ("e", later)]
+    order_: list[str] = []
+    for _ in range(5):
+        admission.release((order_ or ["runs"])[-1])
+        order_ += names_of(admission.admit(later))
+    assert order_ == ["a", "b", "c", "d", "e"]
