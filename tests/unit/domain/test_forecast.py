@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from landbridge.domain.admission import Admission
@@ -190,6 +190,7 @@ def test_a_gang_that_would_come_whole_is_placed_whole_and_each_member_alone_wait
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["x", "y", "xy"])), min_size=1, max_size=6))
+@settings(max_examples=60, deadline=None)
 def test_what_is_followed_together_is_what_each_is_told_that_is_followed_alone(
     wanted: list[tuple[int, str]],
 ) -> None:
