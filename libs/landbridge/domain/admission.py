@@ -108,13 +108,11 @@ class Admission:
             if known is not None:
                 self.forget({ticket.operation})
             self._bucket_of[ticket.operation] = key
-            placed = bucket.tickets.in_place(ticket)
-            overtakes = len(bucket.tickets) > 0 and placed.position < bucket.tickets.first.position
-            bucket.tickets.add(placed)
+            placed, overtakes = bucket.tickets.insert(ticket)
+            new.append(placed)
             if overtakes:  # what was kept or asked for is the former first one's
                 self._first_changed(key)
-            new.append(placed)
-        if new and bucket.plan.gang:
+        if new:
             self._gang_changed(bucket)
         return new
 
@@ -128,8 +126,7 @@ class Admission:
             tickets.remove(operation)
             if was_first:
                 self._first_changed(key)
-            if self.buckets[key].plan.gang:
-                self._gang_changed(self.buckets[key])
+            self._gang_changed(self.buckets[key])
         return found
 
     def _first_changed(self, key: str) -> None:
@@ -139,7 +136,7 @@ class Admission:
 
     def _gang_changed(self, bucket: Bucket) -> None:
         """Try a gang again, of which a member has come or gone: room was kept for it as it was."""
-        for key in self._gangs.keys(bucket.plan.gang):
+        for key in self._gangs.keys(bucket.plan.gang) if bucket.plan.gang else ():
             self._keeper.drop(key)
             self._sleepers.wake(key)
 

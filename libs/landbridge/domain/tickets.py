@@ -48,13 +48,21 @@ class Tickets:
         if not ordered:
             self._by_operation = OrderedDict((t.operation, t) for t in sorted(self, key=_position))
 
-    def in_place(self, ticket: Ticket) -> Ticket:
-        """Return a ticket that comes late as if it had waited as long as the one that it goes before."""
+    def insert(self, ticket: Ticket) -> tuple[Ticket, bool]:
+        """Put a ticket in its place; return it, and whether it overtakes the one that was first.
+
+        One that comes late counts as having waited as long as the one that it goes before.
+        """
+        after = next((each for each in self if each.position > ticket.position), None) if self._late(ticket) else None
+        if after is not None:
+            ticket = ticket._replace(since=min(ticket.since, after.since))
+        overtakes = after is not None and after == self.first
+        self.add(ticket)
+        return ticket, overtakes
+
+    def _late(self, ticket: Ticket) -> bool:
         last = next(reversed(self._by_operation), None)
-        if last is None or self._by_operation[last].position <= ticket.position:
-            return ticket
-        after = next(each for each in self if each.position > ticket.position)
-        return ticket._replace(since=min(ticket.since, after.since))
+        return last is not None and self._by_operation[last].position > ticket.position
 
     def remove(self, operation: str) -> Ticket:
         return self._by_operation.pop(operation)
