@@ -226,7 +226,7 @@ class Admission:
                 heapq.heappop(line)
             if line:
                 heapq.heappush(turns, (self._turn(line, now), line))
-        self._sleepers.wake_all(key for _, line in turns for _, key in line)
+        self._sleepers.wake_all({key for _, line in turns for _, key in line} | self._keeper.too_soon())
         return admitted
 
     @property

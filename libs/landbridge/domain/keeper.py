@@ -40,6 +40,7 @@ class Keeper:
         self._patience = patience
         self._reservations = Reservations(ledger, limits)
         self._fixed: dict[str, Turn] = {}
+        self._too_soon: set[str] = set()
 
     def set_limits(self, limits: Limits) -> None:
         self._limits = limits
@@ -47,6 +48,11 @@ class Keeper:
 
     def begin(self) -> None:
         self._reservations.begin()
+        self._too_soon.clear()
+
+    def too_soon(self) -> set[str]:
+        """Return who was held back for room that others took in this very pass: the next one knows it as theirs."""
+        return self._too_soon
 
     @contextmanager
     def holding_turn(self, bucket: Bucket, now: datetime) -> Iterator[None]:
@@ -121,6 +127,8 @@ class Keeper:
                 continue
             limit = self._reservations.in_the_way(holder, scope, charge, usage, plan.longest, now)
             if limit is not None:
+                if self._reservations.is_fresh(scope):
+                    self._too_soon.add(bucket.holder)
                 return limit
         return None
 

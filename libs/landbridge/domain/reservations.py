@@ -130,6 +130,10 @@ class Reservations:
         for scope in scopes(charge, self._ledger.chain):
             add(self._fresh_used[scope], charge.amounts, -1)
 
+    def is_fresh(self, scope: Scope) -> bool:
+        """Tell whether anything was admitted under a scope in this pass."""
+        return any(self._fresh_used.get(scope, NOTHING).values())
+
     def in_the_way(
         self, key: str, scope: Scope, charge: Charge, usage: Usage, longest: timedelta | None, now: datetime
     ) -> Limit | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from landbridge.domain.admission import Admission
@@ -232,6 +232,15 @@ class GangQueue:
         for members in self.gangs.values():
             assert admitted.isdisjoint(members) or admitted.issuperset(members), "some of a gang were admitted"
 
+    def rest(self) -> None:
+        """Run passes until one more is not wanted."""
+        self.admit()
+        for _ in range(50):
+            if not self.admission.has_more:
+                return
+            self.admit()
+        raise AssertionError("passes went on and on")
+
     def end(self) -> None:
         held = self.admission.ledger.charges()
         if held:
@@ -265,13 +274,17 @@ def test_whatever_comes_and_goes_gangs_are_whole_limits_hold_and_nothing_starves
 
 
 @given(seed=st.integers(0, 10**9))
+@example(seed=4134137)
+@example(seed=584)  # room that others took in the same pass seemed to be missing, and nobody was woken
+@example(seed=1081)
+@example(seed=2444)
 @settings(max_examples=60, deadline=None)
 def test_a_try_that_comes_to_nothing_leaves_everything_as_it_was(seed: int) -> None:
     queue = GangQueue(seed)
     queue.run(30)
-    queue.admit()
+    queue.rest()
     before = queue.admission.ledger.charges(), sorted(queue.waiting())
     queue.admission.wake_hopeless()
     queue.admission.set_limits(queue.admission.limits)
-    queue.admit()
+    queue.rest()
     assert (queue.admission.ledger.charges(), sorted(queue.waiting())) == before
