@@ -16,7 +16,7 @@ import yaml
 
 from faults import directed
 from faults.world import PROJECT, QUEUE, World
-from landbridge.client import HttpClient, Operation
+from landbridge.client import HttpClient, NotFoundError, Operation
 from landbridge.domain.claims import SELF_STOP
 from landbridge_dispatch.executors.kubernetes import names
 from landbridge_dispatch.executors.kubernetes.api import Object
@@ -120,8 +120,11 @@ class Clusters(World):
 
         async def runs() -> bool:
             nonlocal found
-            async with self.client() as client:
-                found = await client.get(operation)
+            try:
+                async with self.client() as client:
+                    found = await client.get(operation)
+            except NotFoundError:
+                return False  # accepted a moment ago: the read side is behind
             return found.phase == "running" and found.attempt == attempt
 
         try:
