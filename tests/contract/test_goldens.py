@@ -60,9 +60,10 @@ def numbers_as_text(value: Any) -> Any:
 def test_every_message_is_immutable(golden: Golden) -> None:
     struct = msgspec.json.decode(golden.path.read_bytes(), type=golden.struct)
     model = golden.model.model_validate_json(golden.path.read_bytes())
-    name = next(iter(golden.model.model_fields))
+    # One that asks without saying anything takes nothing either.
+    name = next(iter(golden.model.model_fields), "anything")
     with pytest.raises(AttributeError):
-        setattr(struct, golden.struct.__struct_fields__[0], None)
+        setattr(struct, next(iter(golden.struct.__struct_fields__), "anything"), None)
     with pytest.raises(ValidationError):
         setattr(model, name, None)
 
