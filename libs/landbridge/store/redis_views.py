@@ -80,8 +80,8 @@ class RedisViews:
         if keys:
             await self._run(lambda client: client.delete(*[self._prefix + key for key in keys]))
 
-    async def allow(self, key: str, *, limit: int, window_s: int) -> bool:
-        """Count one use of `key`; tell whether it is within `limit` uses per `window_s` seconds.
+    async def allow(self, key: str, *, limit: int, window_s: int, uses: int = 1) -> bool:
+        """Count `uses` of `key`; tell whether they are within `limit` uses per `window_s` seconds.
 
         Without Redis everything is allowed: a rate limit protects comfort, not correctness.
         """
@@ -89,7 +89,7 @@ class RedisViews:
 
         async def work(client: "redis.Redis") -> int:
             async with client.pipeline(transaction=False) as pipe:
-                pipe.incr(name)
+                pipe.incrby(name, uses)
                 pipe.expire(name, window_s * 2)
                 count, _ = await pipe.execute()
             return int(count)

@@ -66,7 +66,7 @@ def add_plan_route(app: FastAPI, service: "IntakeService") -> None:
         for each in read:
             if isinstance(each, Document):
                 check(principal, Role.VIEWER, each.project)
-        await _allow(service, principal)
+        await _allow(service, principal, len(read))
         known: dict[gangs.Key, gangs.Known] = {}
         items = [_prepared(service, each, known) for each in read]
         if len(items) == 1:
@@ -77,9 +77,10 @@ def add_plan_route(app: FastAPI, service: "IntakeService") -> None:
         return JsonResponse({"items": await _together(service, items)})
 
 
-async def _allow(service: "IntakeService", principal: Principal) -> None:
-    if not await service.redis.allow(f"plan:{principal.name}", limit=A_MINUTE, window_s=60):
-        detail = f"{principal.name} may ask for {A_MINUTE} plans a minute"
+async def _allow(service: "IntakeService", principal: Principal, operations: int) -> None:
+    """Count operations, however many are planned together: each costs about as much."""
+    if not await service.redis.allow(f"plan:{principal.name}", limit=A_MINUTE, window_s=60, uses=operations):
+        detail = f"{principal.name} may have {A_MINUTE} operations planned a minute"
         raise ProblemError(429, "Too many requests", detail, headers={"Retry-After": "10"})
 
 

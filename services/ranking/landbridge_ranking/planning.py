@@ -112,7 +112,7 @@ class Planner:
         ]
         ahead = await self._look_ahead(questions, operation, now)
         answers = [self._answer(each, ahead.get(each.operation), operation, questions) for each in questions]
-        if len(self._kept) >= MOST_KEPT:
+        if sum(len(each.answers) for each in self._kept.values()) + len(answers) > MOST_KEPT:
             self._kept.clear()
         self._kept[key] = _Kept(stamp, now, answers)
         return answers

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from integration.intake.conftest import StartIntake
 from landbridge.bus import subjects
 from landbridge.bus.connection import Bus
 from landbridge.bus.requests import respond
@@ -104,6 +105,18 @@ async def test_more_than_a_gang_may_have_are_too_many(intake: Intake, asked: lis
     status, answer = await intake.post(b"\n---\n".join([an_operation()] * 101), path="/v1/plan")
     assert (status, answer["detail"]) == (413, "expected at most 100 operations, found 101")
     assert asked == []
+
+
+async def test_what_is_planned_together_counts_each_for_itself(
+    start_intake: StartIntake, asked: list[PlanRequest], redis_url: str
+) -> None:
+    intake = await start_intake(redis_url=redis_url)
+    await intake.settle()
+    many = b"\n---\n".join([an_operation()] * 100)
+    # Counted by the minute, which may end between two of these.
+    answers = [await intake.post(many, path="/v1/plan") for _ in range(3)]
+    assert [status for status, _ in answers].count(429) in (1, 2)
+    assert "may have 120 operations planned a minute" in next(a["detail"] for status, a in answers if status == 429)
 
 
 async def test_a_ranking_that_answers_for_the_first_alone_is_not_believed(intake: Intake, bus: Bus) -> None:

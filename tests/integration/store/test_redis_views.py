@@ -19,6 +19,7 @@ async def test_views_are_written_read_and_dropped(redis_url: str) -> None:
 async def test_uses_beyond_the_limit_of_a_window_are_refused(redis_url: str) -> None:
     async with RedisViews(redis_url, prefix=f"t:{uuid4()}:") as views:
         assert [await views.allow("p", limit=3, window_s=3600) for _ in range(5)] == [True] * 3 + [False] * 2
+        assert [await views.allow("q", limit=3, window_s=3600, uses=2) for _ in range(2)] == [True, False]
 
 
 async def test_without_a_url_everything_misses_and_is_allowed() -> None:

@@ -17,6 +17,7 @@ from landbridge_dispatch.executors.kubernetes.vouching import (
     OUT_OF_SERVICE,
     NodeFacts,
     Standing,
+    Witnesses,
     node_facts,
 )
 from landbridge_dispatch.specification import STOP_GRACE_MS
@@ -53,6 +54,15 @@ def failed(*statuses: dict[str, Any], **fields: Any) -> dict[str, Any]:
     pod = a_pod(phase="Failed", containerStatuses=list(statuses), **fields)
     pod["spec"]["terminationGracePeriodSeconds"] = int(GRACE_S)
     return pod
+
+
+def node(ready: str, *taints: str) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-12-01T10:00:00Z"}]
+    return {
+        "metadata": {"name": "n", "uid": "u"},
+        "spec": {"taints": [{"key": key} for key in taints]},
+        "status": {"conditions": conditions},
+    }
 
 
 def test_a_pod_that_counts_as_failed_while_its_container_runs_has_not_ended() -> None:
@@ -205,14 +215,6 @@ def test_a_service_has_not_ended_while_a_pod_of_it_may_run() -> None:
 
 
 def test_nodes_are_witnesses_as_they_stand() -> None:
-    def node(ready: str, *taints: str) -> dict[str, Any]:
-        conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": "2026-12-01T10:00:00Z"}]
-        return {
-            "metadata": {"name": "n", "uid": "u"},
-            "spec": {"taints": [{"key": key} for key in taints]},
-            "status": {"conditions": conditions},
-        }
-
     assert node_facts(None).standing is Standing.GONE
     assert node_facts(node("True")) == NodeFacts(Standing.READY, "u 2026-12-01T10:00:00Z")
     assert node_facts(node("Unknown")).standing is Standing.SILENT
@@ -220,3 +222,16 @@ def test_nodes_are_witnesses_as_they_stand() -> None:
     assert node_facts({"metadata": {"name": "n"}}).standing is Standing.SILENT
     assert node_facts(node("Unknown", OUT_OF_SERVICE)).standing is Standing.GONE
     assert node_facts(node("True", OUT_OF_SERVICE)).standing is Standing.READY
+
+
+def test_a_node_that_was_there_again_before_it_went_is_waited_for_anew() -> None:
+    witnesses, slot = Witnesses(), Looking()
+    pod = failed(RUNNING, conditions=(BY_POD_GC,))
+    slot.node = witnesses.facts("node-1", None)
+    assert slot.at(0, pod).end is None
+    slot.node = witnesses.facts("node-1", node("True"))
+    assert slot.at(WAIT_S - 1, pod).end is None
+    slot.node = witnesses.facts("node-1", None)
+    assert slot.at(WAIT_S + 1, pod).end is None
+    assert slot.at(2 * WAIT_S, pod).end is None
+    assert slot.at(2 * WAIT_S + 2, pod).end is not None

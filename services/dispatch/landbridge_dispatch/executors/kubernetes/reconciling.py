@@ -25,7 +25,7 @@ from landbridge_dispatch.executors.kubernetes.serving import scaled_to_nothing, 
 from landbridge_dispatch.executors.kubernetes.shelf import Shelf
 from landbridge_dispatch.executors.kubernetes.states import TELLING
 from landbridge_dispatch.executors.kubernetes.views import phase_of
-from landbridge_dispatch.executors.kubernetes.vouching import NodeFacts, heard, node_facts
+from landbridge_dispatch.executors.kubernetes.vouching import NodeFacts, Witnesses, heard
 from landbridge_dispatch.executors.kubernetes.watching import Kept
 
 log = logs.get(__name__)
@@ -46,6 +46,7 @@ class Reconciler:
         """How slots stand in the cluster's own words."""
         self._shelf = shelf
         self._nodes = nodes
+        self._witnesses = Witnesses()
         self._seen = seen
         self._long_s = units.parse_duration(bindings.kubernetes.start_within) / 1000
         self._events = Events(shelf.api, TELLING)
@@ -134,7 +135,9 @@ class Reconciler:
         return lambda code: since.setdefault((name, code), now)
 
     def _node(self, name: str) -> NodeFacts:
-        return node_facts(self._nodes.items.get(name)) if self._nodes.listed.is_set() else NodeFacts()
+        if not self._nodes.listed.is_set():
+            return NodeFacts()
+        return self._witnesses.facts(name, self._nodes.items.get(name))
 
     async def _warning(self, job: Object) -> str:
         """Return the latest warning about a pod that lacks or does not get on, which its events are asked for."""

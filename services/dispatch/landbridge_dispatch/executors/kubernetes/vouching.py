@@ -59,8 +59,23 @@ def node_facts(item: Mapping[str, Any] | None) -> NodeFacts:
     taints = (item.get("spec") or {}).get("taints") or ()
     if any(taint.get("key") == OUT_OF_SERVICE for taint in taints):
         # Somebody's word that the machine is off; the cluster gives its pods up at that, too.
-        return NodeFacts(Standing.GONE, "out of service")
+        return NodeFacts(Standing.GONE, f"out of service {mark}")
     return NodeFacts(Standing.SILENT, mark)
+
+
+class Witnesses:
+    """Nodes over time, by name: one that was there again before it went is another witness, and is waited for anew."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+
+    def facts(self, name: str, item: Mapping[str, Any] | None) -> NodeFacts:
+        """Return how a node stands that is found as `item` now; None: it is not there."""
+        if item is None:
+            return replace(node_facts(None), mark=self._marks.get(name, ""))
+        found = node_facts(item)
+        self._marks[name] = found.mark
+        return found
 
 
 def heard(
